@@ -1,0 +1,70 @@
+package events
+
+// ChatCreated is the first event of a chat.
+type ChatCreated struct {
+	Settings Settings `json:"settings"`
+	Title    string   `json:"title,omitempty"`
+	By       string   `json:"by,omitempty"`
+}
+
+// ChatConfigured records new settings of a chat: the whole of them, after the
+// merge, so that a reader needs no earlier event. They count from the next turn on.
+type ChatConfigured struct {
+	Settings Settings `json:"settings"`
+}
+
+// ChatTitled records a new title.
+type ChatTitled struct {
+	Title string `json:"title"`
+	By    string `json:"by,omitempty"`
+}
+
+// ChatArchived takes the chat out of the usual lists. It changes nothing else.
+type ChatArchived struct{}
+
+// ChatUnarchived puts the chat back into the usual lists.
+type ChatUnarchived struct{}
+
+// CommandRejected records that the command named by the commit's cause was
+// decided with a no. Its outcome never changes, whatever happens later.
+type CommandRejected struct {
+	Verb    string `json:"verb"`
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Status  string `json:"status,omitempty"` // what the thing asked about is now
+}
+
+// CommandNoted records that the command named by the commit's cause was
+// accepted and there was nothing to do.
+type CommandNoted struct {
+	Verb string `json:"verb"`
+	Turn int    `json:"turn,omitempty"`
+}
+
+// EventType implements [Event].
+func (ChatCreated) EventType() Type { return "chat.created.v1" }
+func (ChatCreated) sealed()         {}
+
+// EventType implements [Event].
+func (ChatConfigured) EventType() Type { return "chat.configured.v1" }
+func (ChatConfigured) sealed()         {}
+
+// EventType implements [Event].
+func (ChatTitled) EventType() Type { return "chat.titled.v1" }
+func (ChatTitled) sealed()         {}
+
+// EventType implements [Event].
+func (ChatArchived) EventType() Type { return "chat.archived.v1" }
+func (ChatArchived) sealed()         {}
+
+// EventType implements [Event].
+func (ChatUnarchived) EventType() Type { return "chat.unarchived.v1" }
+func (ChatUnarchived) sealed()         {}
+
+// EventType implements [Event].
+func (CommandRejected) EventType() Type { return "command.rejected.v1" }
+func (CommandRejected) sealed()         {}
+
+// EventType implements [Event].
+func (CommandNoted) EventType() Type { return "command.noted.v1" }
+func (CommandNoted) sealed()         {}

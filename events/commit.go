@@ -1,0 +1,145 @@
+package events
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// CommitVersion is the version of the commit's own form.
+const CommitVersion = 1
+
+// Commit is what one decision wrote: 1..n events of one chat, one message in
+// the log, all or nothing.
+//
+// Rev counts a chat's commits from 1 without gaps. Prev is the SHA-256, in hex,
+// of the bytes of the commit before, so that a changed, missing or swapped
+// commit shows. At is the committer's clock, never before the previous At;
+// no decision reads it.
+type Commit struct {
+	ID     string
+	Key    Key
+	Rev    uint64
+	Prev   string
+	At     Time
+	Cause  Cause
+	Events []Event
+}
+
+// CauseKind says what sort of message a commit answers.
+type CauseKind string
+
+// The kinds of cause.
+const (
+	CausedByCommand CauseKind = "command"
+	CausedByAttempt CauseKind = "attempt" // a model worker; id is "<step>-<attempt>"
+	CausedByClaim   CauseKind = "claim"   // a tool runner before the effect; id is the claim
+	CausedByResult  CauseKind = "result"  // a tool runner after it; id is the call
+	CausedByTimer   CauseKind = "timer"   // id is the timer's name
+	CausedByChat    CauseKind = "chat"    // another chat
+)
+
+// Cause names the message that a commit answers. Sequence is a command's
+// sequence in COMMANDS.
+type Cause struct {
+	Kind     CauseKind `json:"kind"`
+	ID       string    `json:"id"`
+	Verb     string    `json:"verb,omitempty"`
+	By       string    `json:"by,omitempty"`
+	Sequence uint64    `json:"sequence,omitempty"`
+}
+
+type wireCommit struct {
+	V      int         `json:"v"`
+	ID     string      `json:"id"`
+	Tenant string      `json:"tenant"`
+	Chat   string      `json:"chat"`
+	Rev    uint64      `json:"rev"`
+	Prev   string      `json:"prev"`
+	At     Time        `json:"at"`
+	Cause  Cause       `json:"cause"`
+	Events []wireEvent `json:"events"`
+}
+
+type wireEvent struct {
+	Type Type            `json:"type"`
+	Data json.RawMessage `json:"data"`
+}
+
+// ErrConflict means the chat has grown since it was loaded, so nothing was
+// written. It is also the answer to a retry of an append that did succeed: load
+// again, and treat a commit that carries your own ID as success.
+//
+// Adapters wrap it; callers test for it with [errors.Is].
+var ErrConflict = errors.New("chat has changed since it was loaded")
+
+// ErrMalformed means that bytes are no commit and never were one.
+var ErrMalformed = errors.New("not a commit")
+
+// Encode is the commit's bytes. Equal commits have equal bytes.
+func Encode(c Commit) ([]byte, error) {
+	w := wireCommit{
+		V: CommitVersion, ID: c.ID, Tenant: c.Key.Tenant, Chat: c.Key.Chat, Rev: c.Rev, Prev: c.Prev,
+		At: c.At, Cause: c.Cause, Events: make([]wireEvent, len(c.Events)),
+	}
+	for i, e := range c.Events {
+		data, err := EncodeEvent(e)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", e.EventType(), err)
+		}
+		w.Events[i] = wireEvent{Type: e.EventType(), Data: data}
+	}
+	return marshal(w)
+}
+
+// Decode reads a commit. The error wraps [ErrMalformed], or is a
+// [*VersionError] when a newer release wrote the bytes.
+func Decode(b []byte) (Commit, error) {
+	var w wireCommit
+	if err := json.Unmarshal(b, &w); err != nil {
+		return Commit{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if w.V != CommitVersion {
+		return Commit{}, &VersionError{What: "commit", Name: strconv.Itoa(w.V)}
+	}
+	c := Commit{
+		ID: w.ID, Key: Key{Tenant: w.Tenant, Chat: w.Chat}, Rev: w.Rev, Prev: w.Prev, At: w.At, Cause: w.Cause,
+		Events: make([]Event, len(w.Events)),
+	}
+	if len(w.Events) == 0 {
+		return Commit{}, fmt.Errorf("%w: no events", ErrMalformed)
+	}
+	for i, we := range w.Events {
+		e, err := DecodeEvent(we.Type, we.Data)
+		if version := (*VersionError)(nil); errors.As(err, &version) {
+			return Commit{}, err
+		}
+		if err != nil {
+			return Commit{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+		c.Events[i] = e
+	}
+	return c, nil
+}
+
+// Hash is the SHA-256 of a commit's bytes in hex, as the next commit's Prev
+// holds it.
+func Hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// marshal is JSON without HTML escapes: people read the log.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,34 @@
+package events
+
+import "time"
+
+// Sizes that a log may rely on. Reaching one is an event or a clear error,
+// never a silent cut.
+const (
+	MaxCommitBytes    = 512 << 10 // one commit; the server's max_msg_size of LOG leaves room for headers
+	MaxInlineBytes    = 64 << 10  // larger content goes to the object store
+	MaxArgumentsBytes = 256 << 10 // arguments of one call
+	MaxPartialBytes   = 256 << 10 // text kept of an interrupted step
+	MaxResultBytes    = 32 << 10  // of a tool's result, shown to the model
+	MaxErrorChars     = 500       // of an error's message, shown to people
+
+	MaxWaitingInputs    = 64  // inputs of one chat that wait for their turn
+	MaxStepsPerTurn     = 256 // default of the step limit
+	MaxCallsPerStep     = 128
+	MaxAttemptsPerStep  = 25
+	MaxQuickRetries     = 5 // of interrupted streams, before the slow ones
+	MaxStartsIdempotent = 5 // tool.started of one idempotent call, then its result is error
+)
+
+// Times that decisions and the checker share. Grant, Skew and Dead are one
+// argument: an effect starts within Grant of its claim, clocks agree within
+// Skew, so that after Dead nothing licensed can still begin.
+const (
+	Grant              = 1 * time.Second
+	Skew               = 3 * time.Second
+	EndDelay           = Grant + Skew       // from turn.interrupt_requested to the end timer
+	Dead               = 2 * (Grant + Skew) // a claim this old is not running unless its runner says so
+	DefaultToolTimeout = 120 * time.Second  // of a tool that names none
+	MaxBackoff         = 60 * time.Second   // between attempts
+	MaxRetryFor        = time.Hour          // a provider's Retry-After above it is absurd and ignored
+)

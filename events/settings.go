@@ -1,0 +1,98 @@
+package events
+
+// Settings are what a user may choose for a chat or a single input. Every field
+// is optional: a missing one is taken from the chat, then from the defaults.
+type Settings struct {
+	Model  string `json:"model,omitempty"`
+	System string `json:"system,omitempty"`
+
+	// Tools names the tools the model may call. Nil means every tool that is
+	// offered; empty means none.
+	Tools *[]string `json:"tools,omitempty"`
+
+	Approval ApprovalMode `json:"approval,omitempty"`
+	Limits   *Limits      `json:"limits,omitempty"`
+}
+
+// Limits bound a turn. Zero means the default.
+type Limits struct {
+	Steps        int `json:"steps,omitempty"`         // steps since the last user input; default [MaxStepsPerTurn]
+	OutputTokens int `json:"output_tokens,omitempty"` // of one step; default the model's
+}
+
+// Merge is s with every field that over sets taken from over.
+func (s Settings) Merge(over Settings) Settings {
+	if over.Model != "" {
+		s.Model = over.Model
+	}
+	if over.System != "" {
+		s.System = over.System
+	}
+	if over.Tools != nil {
+		s.Tools = over.Tools
+	}
+	if over.Approval != "" {
+		s.Approval = over.Approval
+	}
+	if over.Limits != nil {
+		merged := Limits{}
+		if s.Limits != nil {
+			merged = *s.Limits
+		}
+		if over.Limits.Steps != 0 {
+			merged.Steps = over.Limits.Steps
+		}
+		if over.Limits.OutputTokens != 0 {
+			merged.OutputTokens = over.Limits.OutputTokens
+		}
+		s.Limits = &merged
+	}
+	return s
+}
+
+// ApprovalMode says which calls need a person.
+type ApprovalMode string
+
+// The approval modes.
+const (
+	ApprovalAsk  ApprovalMode = "ask"  // every call that is not read-only
+	ApprovalAuto ApprovalMode = "auto" // what the tool's policy says
+	ApprovalFull ApprovalMode = "full" // nothing needs approval
+)
+
+// Policy is a tool's own wish about approval.
+type Policy string
+
+// The policies.
+const (
+	PolicyAllow  Policy = "allow"
+	PolicyAsk    Policy = "ask"
+	PolicyReview Policy = "review"
+)
+
+// Effective is what a turn runs with: settings merged and tools resolved when
+// the turn started, so that a replay reads no live configuration.
+type Effective struct {
+	Model    string       `json:"model"`
+	Pool     string       `json:"pool"` // which workers ask the model
+	System   string       `json:"system,omitempty"`
+	Tools    []Tool       `json:"tools,omitempty"` // ordered by name
+	Approval ApprovalMode `json:"approval"`
+	Limits   Limits       `json:"limits"`
+}
+
+// Tool is a tool as a turn may use it. Its description and schema are in the
+// manifest; the flags stand here because operators may set them otherwise than
+// the manifest, and a decision must read only the log.
+type Tool struct {
+	Name       string `json:"name"`
+	Group      string `json:"group"`
+	Manifest   Digest `json:"manifest"`
+	ReadOnly   bool   `json:"read_only,omitempty"`
+	Idempotent bool   `json:"idempotent,omitempty"`
+	Parallel   bool   `json:"parallel,omitempty"`
+	Exclusive  bool   `json:"exclusive,omitempty"`
+	StopAfter  bool   `json:"stop_after,omitempty"`
+	TimeoutMS  int64  `json:"timeout_ms"`
+	Policy     Policy `json:"policy"`
+}

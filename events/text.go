@@ -1,0 +1,65 @@
+package events
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Replacement stands where a character could not be kept.
+const Replacement = "\uFFFD"
+
+// RepairText makes s fit for the log, every reader and every provider: valid
+// UTF-8, no NUL and no terminal control. Line break and tab stay; a carriage
+// return stays only before a line break. It is applied once, before the commit,
+// so that log, watchers and model read the same text. Repairing twice changes
+// nothing more.
+func RepairText(s string) string {
+	if clean(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for i, r := range s {
+		switch {
+		case r == '\n', r == '\t':
+			b.WriteRune(r)
+		case r == '\r':
+			if i+1 < len(s) && s[i+1] == '\n' {
+				b.WriteRune(r)
+			} else {
+				b.WriteByte('\n')
+			}
+		case isControl(r), r == utf8.RuneError:
+			b.WriteString(Replacement)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// clean is the common case: nothing to repair, nothing to allocate.
+func clean(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c >= utf8.RuneSelf {
+			return cleanRunes(s[i:])
+		}
+	}
+	return true
+}
+
+func cleanRunes(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for i, r := range s {
+		if isControl(r) && r != '\n' && r != '\t' && (r != '\r' || i+1 >= len(s) || s[i+1] != '\n') {
+			return false
+		}
+	}
+	return true
+}
+
+// isControl reports C0, DEL and C1: what a terminal may take as an order.
+func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r <= 0x9f }

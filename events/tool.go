@@ -1,0 +1,79 @@
+package events
+
+// ToolStatus says how a call ended.
+type ToolStatus string
+
+// The statuses. Unknown means the effect may have happened: it was licensed,
+// and nobody can say more. Cancelled means it certainly did not.
+const (
+	ToolOK        ToolStatus = "ok"
+	ToolError     ToolStatus = "error"
+	ToolDenied    ToolStatus = "denied"
+	ToolCancelled ToolStatus = "cancelled"
+	ToolTimeout   ToolStatus = "timeout"
+	ToolUnknown   ToolStatus = "unknown"
+	ToolInvalid   ToolStatus = "invalid"
+	ToolNotFound  ToolStatus = "not_found"
+)
+
+// ToolRequested says that a call was handed out. It stands in the commit that
+// made the call runnable. The flags are those in force: later decisions and the
+// checker read them here.
+type ToolRequested struct {
+	Call       CallID `json:"call"`
+	Tool       string `json:"tool"`
+	Group      string `json:"group"`
+	Manifest   Digest `json:"manifest"`
+	Arguments  Digest `json:"arguments"` // of the arguments as JSON; empty ones are {}
+	Key        string `json:"key"`       // idempotency key: same call, same key, for ever
+	Idempotent bool   `json:"idempotent,omitempty"`
+	ReadOnly   bool   `json:"read_only,omitempty"`
+	TimeoutMS  int64  `json:"timeout_ms"`
+	Deadline   Time   `json:"deadline"` // when the call is settled without its runner
+}
+
+// ToolStarted is the licence to run a call whose tool is not idempotent, stored
+// before the effect. A call has at most one, so its effect begins at most once.
+// An idempotent tool needs none for its first delivery.
+type ToolStarted struct {
+	Call     CallID `json:"call"`
+	Claim    string `json:"claim"` // of this delivery, minted by the runner
+	Delivery uint64 `json:"delivery"`
+	Runner   string `json:"runner"` // process that holds the claim
+	At       Time   `json:"at"`
+}
+
+// ToolCompleted records the one result of a tool call.
+//
+// Every call of a completed step has exactly one, before the turn ends, also
+// when the tool failed, never ran, or nobody knows: Status says which. A result
+// that arrives later is dropped, so readers may treat the first as final.
+//
+// Parts is what the model gets to read. It is capped; Blob names the whole.
+type ToolCompleted struct {
+	Call      CallID     `json:"call"`
+	Status    ToolStatus `json:"status"`
+	Parts     []Part     `json:"parts,omitempty"`
+	IsError   bool       `json:"is_error,omitempty"`
+	Truncated bool       `json:"truncated,omitempty"`
+	Blob      Digest     `json:"blob,omitempty"`
+	Runner    string     `json:"runner,omitempty"` // process that ran it; empty if settled by rule
+	Timing    ToolTiming `json:"timing"`
+}
+
+// ToolTiming is measured by the runner.
+type ToolTiming struct {
+	RanMS int64 `json:"ran_ms,omitempty"`
+}
+
+// EventType implements [Event].
+func (ToolRequested) EventType() Type { return "tool.requested.v1" }
+func (ToolRequested) sealed()         {}
+
+// EventType implements [Event].
+func (ToolStarted) EventType() Type { return "tool.started.v1" }
+func (ToolStarted) sealed()         {}
+
+// EventType implements [Event].
+func (ToolCompleted) EventType() Type { return "tool.completed.v1" }
+func (ToolCompleted) sealed()         {}

@@ -1,0 +1,245 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/everturn/everturn/events"
+	"github.com/oklog/ulid/v2"
+)
+
+// Version stands in every body.
+const Version = 1
+
+// MaxCommandBytes bounds a command's body; the stream refuses larger ones.
+const MaxCommandBytes = 512 << 10
+
+// Verb names a command.
+type Verb string
+
+// The verbs this release handles.
+const (
+	VerbCreate    Verb = "create"
+	VerbSend      Verb = "send"
+	VerbInterrupt Verb = "interrupt"
+	VerbConfigure Verb = "configure"
+	VerbRename    Verb = "rename"
+	VerbArchive   Verb = "archive"
+	VerbUnarchive Verb = "unarchive"
+	VerbWithdraw  Verb = "withdraw"
+	VerbRetry     Verb = "retry"
+	VerbContinue  Verb = "continue"
+)
+
+// Body is what a command wants. The set is closed.
+//
+//sumtype:decl
+type Body interface {
+	Verb() Verb
+}
+
+// Create starts a chat.
+type Create struct {
+	V        int             `json:"v"`
+	Settings events.Settings `json:"settings"`
+	Title    string          `json:"title,omitempty"`
+}
+
+// Send says something to the assistant. If a turn runs, Mode decides; empty
+// means queue. Settings hold for the turn this input starts.
+type Send struct {
+	V        int              `json:"v"`
+	Parts    []events.Part    `json:"parts"`
+	Mode     events.SendMode  `json:"mode,omitempty"`
+	Settings *events.Settings `json:"settings,omitempty"`
+}
+
+// Interrupt stops a turn. Without Turn it stops whatever turn runs when its
+// place in the order comes, so clients should name one.
+type Interrupt struct {
+	V      int    `json:"v"`
+	Turn   int    `json:"turn,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Configure changes the settings it names, from the next turn on.
+type Configure struct {
+	V        int             `json:"v"`
+	Settings events.Settings `json:"settings"`
+}
+
+// Rename sets the title.
+type Rename struct {
+	V     int    `json:"v"`
+	Title string `json:"title"`
+}
+
+// Archive takes the chat out of the usual lists.
+type Archive struct {
+	V int `json:"v"`
+}
+
+// Unarchive puts the chat back.
+type Unarchive struct {
+	V int `json:"v"`
+}
+
+// Withdraw takes a waiting input back.
+type Withdraw struct {
+	V     int    `json:"v"`
+	Input string `json:"input"`
+}
+
+// Retry asks the failed step of a turn again; without Turn, of the last.
+type Retry struct {
+	V    int `json:"v"`
+	Turn int `json:"turn,omitempty"`
+}
+
+// Continue goes on where a turn stopped; without Turn, the last.
+type Continue struct {
+	V    int `json:"v"`
+	Turn int `json:"turn,omitempty"`
+}
+
+// Verb implements [Body].
+func (Create) Verb() Verb { return VerbCreate }
+
+// Verb implements [Body].
+func (Send) Verb() Verb { return VerbSend }
+
+// Verb implements [Body].
+func (Interrupt) Verb() Verb { return VerbInterrupt }
+
+// Verb implements [Body].
+func (Configure) Verb() Verb { return VerbConfigure }
+
+// Verb implements [Body].
+func (Rename) Verb() Verb { return VerbRename }
+
+// Verb implements [Body].
+func (Archive) Verb() Verb { return VerbArchive }
+
+// Verb implements [Body].
+func (Unarchive) Verb() Verb { return VerbUnarchive }
+
+// Verb implements [Body].
+func (Withdraw) Verb() Verb { return VerbWithdraw }
+
+// Verb implements [Body].
+func (Retry) Verb() Verb { return VerbRetry }
+
+// Verb implements [Body].
+func (Continue) Verb() Verb { return VerbContinue }
+
+// RefusedError is a "no" without a commit: nothing could or should be written
+// (malformed, too large, no such chat), and asking again will not help. A "no"
+// that depends on the chat is no error but the event command.rejected. Match
+// the Code with [errors.As]; Error is for people.
+type RefusedError struct {
+	Code   events.Code
+	Detail string // what was refused, never its content
+}
+
+func (e *RefusedError) Error() string { return string(e.Code) + ": " + e.Detail }
+
+func refuse(code events.Code, format string, args ...any) *RefusedError {
+	return &RefusedError{Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// DecodeCommand reads the body of a command. The error is a [*RefusedError]:
+// every replica of this release would refuse these bytes for ever.
+func DecodeCommand(verb string, data []byte) (Body, error) {
+	if len(data) > MaxCommandBytes {
+		return nil, refuse(events.CodeTooLarge, "body of %d bytes, at most %d are allowed", len(data), MaxCommandBytes)
+	}
+	switch Verb(verb) {
+	case VerbCreate:
+		return decodeBody[Create](data)
+	case VerbSend:
+		return decodeBody[Send](data)
+	case VerbInterrupt:
+		return decodeBody[Interrupt](data)
+	case VerbConfigure:
+		return decodeBody[Configure](data)
+	case VerbRename:
+		return decodeBody[Rename](data)
+	case VerbArchive:
+		return decodeBody[Archive](data)
+	case VerbUnarchive:
+		return decodeBody[Unarchive](data)
+	case VerbWithdraw:
+		return decodeBody[Withdraw](data)
+	case VerbRetry:
+		return decodeBody[Retry](data)
+	case VerbContinue:
+		return decodeBody[Continue](data)
+	}
+	return nil, refuse(events.CodeUnknownVerb, "verb %q", verb)
+}
+
+func decodeBody[T Body](data []byte) (Body, error) {
+	var version struct {
+		V *int `json:"v"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return nil, refuse(events.CodeBadCommand, "body: %v", err)
+	}
+	if version.V == nil || *version.V != Version {
+		return nil, refuse(events.CodeBadCommand, `body: want "v":%d`, Version)
+	}
+	var body T
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&body); err != nil {
+		return nil, refuse(events.CodeBadCommand, "body: %v", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, refuse(events.CodeBadCommand, "body: more than one JSON value")
+	}
+	return body, nil
+}
+
+// CommandID is the id of a stored command: the header's if it is a ULID, else
+// one derived from where and when it was stored, the same at every delivery.
+// The error is a [*RefusedError] if the header is there and no ULID.
+func CommandID(header string, stored time.Time, sequence uint64) (string, error) {
+	if header != "" {
+		id, err := ulid.ParseStrict(header)
+		if err != nil || id.String() != header {
+			return "", refuse(events.CodeBadCommand, "header %s: want a ULID in upper case", HeaderID)
+		}
+		return header, nil
+	}
+	return DerivedCommandID(stored, sequence), nil
+}
+
+// DerivedCommandID is the id of a command that brought none: a ULID of the
+// stored time in ms, with the sequence as its 80 random bits, big-endian.
+func DerivedCommandID(stored time.Time, sequence uint64) string {
+	var id ulid.ULID
+	_ = id.SetTime(uint64(stored.UnixMilli())) // fails after the year 10889
+	binary.BigEndian.PutUint64(id[8:], sequence)
+	return id.String()
+}
+
+// Reply is the outcome of a command, read from the log: the same at every asking.
+type Reply struct {
+	ID string `json:"id"`
+	OK bool   `json:"ok"`
+
+	// Set if OK. Rev is the commit that decided.
+	Rev   uint64 `json:"rev,omitempty"`
+	Turn  int    `json:"turn,omitempty"`  // the turn concerned, if there is one
+	Input string `json:"input,omitempty"` // the input accepted, if there is one
+
+	// Set if not OK.
+	Code    events.Code `json:"code,omitempty"`
+	Message string      `json:"message,omitempty"`
+	Status  string      `json:"status,omitempty"`
+}
