@@ -33,4 +33,3 @@ type ToolEntry struct {
 	Runner   string      // process that offered it last
 	At       events.Time // when
 }
-
