@@ -38,6 +38,9 @@ func subject(tokens ...string) string { return Root + "." + strings.Join(tokens,
 // spells a filter.
 const Any = "*"
 
+// rest stands for any further tokens at the end of a filter.
+const rest = ">"
+
 // CommandSubject is where a client publishes a command.
 func CommandSubject(k events.Key, verb string) string {
 	return subject(familyCommand, k.Tenant, k.Chat, verb)
@@ -114,6 +117,12 @@ func TimerDueSubject(k events.Key, name string) string {
 	return subject(familyTimer, "due", k.Tenant, k.Chat, name)
 }
 
+// TimerSetFilter is every schedule.
+func TimerSetFilter() string { return subject(familyTimer, "set", rest) }
+
+// TimerDueFilter is every timer that is due.
+func TimerDueFilter() string { return subject(familyTimer, "due", rest) }
+
 // ClaimSubject is where a tool runner asks before an effect.
 func ClaimSubject(k events.Key) string { return subject(familyClaim, k.Tenant, k.Chat) }
 
@@ -170,12 +179,15 @@ func QuerySubject(tenant, name string) string { return subject(familyQuery, tena
 // DeadSubject keeps messages nobody could decide.
 func DeadSubject(k events.Key) string { return subject(familyDead, k.Tenant, k.Chat) }
 
+// DeadFilter is everything that nobody could decide.
+func DeadFilter() string { return subject(familyDead, rest) }
+
 func tokens(s, family string, want int) ([]string, error) {
-	rest, ok := strings.CutPrefix(s, Root+"."+family+".")
+	after, ok := strings.CutPrefix(s, Root+"."+family+".")
 	if !ok {
 		return nil, fmt.Errorf("subject %q: want %s.%s.…", s, Root, family)
 	}
-	t := strings.Split(rest, ".")
+	t := strings.Split(after, ".")
 	if len(t) != want {
 		return nil, fmt.Errorf("subject %q: want %d tokens after %s.%s", s, want, Root, family)
 	}
