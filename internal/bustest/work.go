@@ -1,0 +1,171 @@
+package bustest
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// Work is the suite of [orchestrator.Work], and of the runner's Fetch.
+func Work(t *testing.T, r Rig) {
+	rules(t, r, []rule{
+		{"an attempt is handed to the workers of its pool", func(b *bench) {
+			w := modelWork(b.key("a"))
+			b.stored(w, true)
+			d := b.one(b.model)
+			if want := protocol.ModelWorkSubject(pool, w.Key(), w.Step, w.Attempt); d.Subject() != want {
+				b.Errorf("subject %s, want %s", d.Subject(), want)
+			}
+			var got protocol.ModelWork
+			b.must(json.Unmarshal(d.Body(), &got))
+			if diff := cmp.Diff(w, got); diff != "" {
+				b.Errorf("work (-want +got):\n%s", diff)
+			}
+			b.ack(d)
+		}},
+		{"a call is handed to the runners of its group, and to no other", func(b *bench) {
+			w := toolWork(b.key("a"), group)
+			elsewhere := toolWork(b.key("a"), otherGroup)
+			elsewhere.Call.Ordinal = 2
+			b.stored(elsewhere, true)
+			b.stored(w, true)
+			d := b.one(b.tool(group))
+			if want := protocol.ToolWorkSubject(group, w.Key(), w.Call); d.Subject() != want {
+				b.Errorf("subject %s, want %s", d.Subject(), want)
+			}
+			var got protocol.ToolWork
+			b.must(json.Unmarshal(d.Body(), &got))
+			if diff := cmp.Diff(w, got); diff != "" {
+				b.Errorf("work (-want +got):\n%s", diff)
+			}
+			b.ack(d)
+			b.ack(b.one(b.tool(otherGroup)))
+		}},
+		{"work that is stored is not stored again", func(b *bench) {
+			w := modelWork(b.key("a"))
+			b.stored(w, true)
+			b.stored(w, false)
+			again, err := b.Other.Work.Put(b.ctx, w)
+			b.must(err)
+			if again {
+				b.Error("another process stored it again")
+			}
+			d := b.one(b.model)
+			b.stored(w, false) // in flight
+			b.ack(d)
+			b.eventually("it may be stored again after its ack", func() bool {
+				stored, err := b.Bus.Work.Put(b.ctx, w)
+				b.must(err)
+				return stored
+			})
+			b.ack(b.one(b.model))
+		}},
+		{"of those who put one work one stores it", func(b *bench) {
+			for i := range 20 {
+				w := modelWork(b.key("a"))
+				w.Attempt = i + 1
+				var (
+					wg  sync.WaitGroup
+					won atomic.Int32
+				)
+				for j := range 2 * contenders {
+					port := b.Bus.Work
+					if j%2 == 1 {
+						port = b.Other.Work
+					}
+					wg.Go(func() {
+						stored, err := port.Put(b.ctx, w)
+						if err != nil {
+							b.Errorf("put: %v", err)
+						}
+						if stored {
+							won.Add(1)
+						}
+					})
+				}
+				wg.Wait()
+				if won.Load() != 1 {
+					b.Fatalf("work %d was stored %d times", i, won.Load())
+				}
+				b.ack(b.one(b.model))
+			}
+		}},
+		{"an attempt that is not settled comes again, to anybody", func(b *bench) {
+			b.comesAgain(b.putModel(), b.model, b.otherModel)
+		}},
+		{"in-progress keeps an attempt", func(b *bench) { b.keeps(b.putModel(), b.model, b.otherModel) }},
+		{"later gives an attempt back after the delay", func(b *bench) { b.givesBack(b.putModel(), b.model, b.otherModel) }},
+		{"a call that is not settled comes again, to anybody", func(b *bench) {
+			b.comesAgain(b.putTool(), b.tool(group), b.tool(group))
+		}},
+		{"in-progress keeps a call", func(b *bench) { b.keeps(b.putTool(), b.tool(group), b.tool(group)) }},
+		{"later gives a call back after the delay", func(b *bench) { b.givesBack(b.putTool(), b.tool(group), b.tool(group)) }},
+	})
+}
+
+func modelWork(k events.Key) protocol.ModelWork {
+	return protocol.ModelWork{
+		V: protocol.Version, Tenant: k.Tenant, Chat: k.Chat, Rev: 18,
+		Step: events.StepID{Turn: 3, Step: 2}, Attempt: 1, Purpose: events.PurposeAnswer, Pool: pool,
+	}
+}
+
+func toolWork(k events.Key, group string) protocol.ToolWork {
+	call := events.CallID{Turn: 3, Step: 2, Ordinal: 1}
+	return protocol.ToolWork{
+		V: protocol.Version, Tenant: k.Tenant, Chat: k.Chat, Rev: 18, Call: call, Tool: "append_ledger", Group: group,
+		Manifest: events.DigestOf([]byte("{}")), Arguments: json.RawMessage(`{"line":"x"}`),
+		IdempotencyKey: protocol.IdempotencyKey(k, call), TimeoutMS: 5000, Deadline: 1_790_000_000_000,
+	}
+}
+
+// stored puts work through the first bus and checks whether it was new.
+func (b *bench) stored(w protocol.Work, want bool) {
+	b.Helper()
+	got, err := b.Bus.Work.Put(b.ctx, w)
+	b.must(err)
+	if got != want {
+		b.Errorf("put says stored is %v, want %v", got, want)
+	}
+}
+
+func (b *bench) model(ctx context.Context, limit int) ([]protocol.Delivery, error) {
+	return b.Bus.Work.FetchModel(ctx, pool, limit)
+}
+
+func (b *bench) otherModel(ctx context.Context, limit int) ([]protocol.Delivery, error) {
+	return b.Other.Work.FetchModel(ctx, pool, limit)
+}
+
+func (b *bench) tool(group string) fetcher {
+	runner := b.Rig.Runner(group)
+	return func(ctx context.Context, limit int) ([]protocol.Delivery, error) {
+		return runner.Fetch(ctx, group, limit)
+	}
+}
+
+// putModel stores a new attempt each time.
+func (b *bench) putModel() func() {
+	w := modelWork(b.key("again"))
+	return func() {
+		b.Helper()
+		b.stored(w, true)
+		w.Attempt++
+	}
+}
+
+// putTool stores a new call each time.
+func (b *bench) putTool() func() {
+	w := toolWork(b.key("again"), group)
+	return func() {
+		b.Helper()
+		b.stored(w, true)
+		w.Call.Ordinal++
+	}
+}
