@@ -100,11 +100,15 @@ func Encode(c Commit) ([]byte, error) {
 // [*VersionError] when a newer release wrote the bytes.
 func Decode(b []byte) (Commit, error) {
 	var w wireCommit
-	if err := json.Unmarshal(b, &w); err != nil {
+	err := json.Unmarshal(b, &w)
+	if v := version(b, w, err); v > CommitVersion {
+		return Commit{}, &VersionError{What: "commit", Name: strconv.Itoa(v)}
+	}
+	if err != nil {
 		return Commit{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if w.V != CommitVersion {
-		return Commit{}, &VersionError{What: "commit", Name: strconv.Itoa(w.V)}
+		return Commit{}, fmt.Errorf("%w: version %d", ErrMalformed, w.V)
 	}
 	c := Commit{
 		ID: w.ID, Key: Key{Tenant: w.Tenant, Chat: w.Chat}, Rev: w.Rev, Prev: w.Prev, At: w.At, Cause: w.Cause,
@@ -115,7 +119,7 @@ func Decode(b []byte) (Commit, error) {
 	}
 	for i, we := range w.Events {
 		e, err := DecodeEvent(we.Type, we.Data)
-		if version := (*VersionError)(nil); errors.As(err, &version) {
+		if newer := (*VersionError)(nil); errors.As(err, &newer) {
 			return Commit{}, err
 		}
 		if err != nil {
@@ -124,6 +128,21 @@ func Decode(b []byte) (Commit, error) {
 		c.Events[i] = e
 	}
 	return c, nil
+}
+
+// version is the version the bytes claim to have, 0 if none. Bytes of a newer
+// version may not even have the shape of this one, so it is then read alone.
+func version(b []byte, w wireCommit, err error) int {
+	if err == nil {
+		return w.V
+	}
+	var only struct {
+		V int `json:"v"`
+	}
+	if json.Unmarshal(b, &only) != nil {
+		return 0
+	}
+	return only.V
 }
 
 // Hash is the SHA-256 of a commit's bytes in hex, as the next commit's Prev

@@ -1,0 +1,207 @@
+package events_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/everturn/everturn/events"
+)
+
+// freeze writes the wire files that do not exist yet. There is no flag that
+// changes one: a wire file, once committed, is data that is out in the world.
+var freeze = flag.Bool("freeze", false, "write wire files that are missing")
+
+// frozen gives the bytes of a wire file, without the line break at its end.
+// With -freeze it is created from want first, if it is missing.
+func frozen(t *testing.T, name string, want []byte) []byte {
+	t.Helper()
+	path := filepath.Join("testdata", "wire", name)
+	if *freeze {
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+		case err != nil:
+			t.Fatal(err)
+		default:
+			if _, err := file.Write(append(want, '\n')); err != nil {
+				t.Fatal(err)
+			}
+			if err := file.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v\na new event needs its wire file: run go test ./events -freeze and commit what it wrote", err)
+	}
+	return bytes.TrimSuffix(b, []byte("\n"))
+}
+
+// example is an event twice: with every field set, and with as few as can be.
+type example struct {
+	full    events.Event
+	minimal events.Event
+}
+
+var (
+	noon    = events.Time(1795953600123) // 2026-11-29T12:00:00.123Z
+	step    = events.StepID{Turn: 3, Step: 2}
+	call    = events.CallID{Turn: 3, Step: 2, Ordinal: 1}
+	digest  = events.DigestOf([]byte("content"))
+	another = events.DigestOf([]byte("other content"))
+)
+
+const (
+	ulidOfInput  = "01KB6Q3Z8V0000000000000001"
+	ulidOfClaim  = "01KB6Q3Z8V0000000000000002"
+	ulidOfRunner = "01KB6Q3Z8V0000000000000003"
+	ulidOfCommit = "01KB6Q3Z8V0000000000000004"
+	keyOfCall    = "3b6f3a52-8f0e-5d3b-9a64-2c1f7f3f9a11"
+)
+
+func pointer[T any](v T) *T { return &v }
+
+// everyPart is one part of each type, with every field its type may have.
+func everyPart() []events.Part {
+	return []events.Part{
+		{Type: events.PartText, Text: "Hello, <wörld> & all"},
+		{Type: events.PartText, Blob: digest, Bytes: 70000},
+		{Type: events.PartReasoning, Text: "hm", Opaque: []byte{0, 1, 0xff}, Provider: "anthropic", Model: "m-1"},
+		{Type: events.PartCall, Ordinal: 1, Name: "read_file", Arguments: `{"path":"a"`, ProviderID: "toolu_1"},
+		{Type: events.PartImage, MediaType: "image/png", Name: "a.png", Bytes: 12, Blob: digest},
+		{Type: events.PartFile, MediaType: "application/pdf", Name: "a.pdf", Bytes: 13, Blob: another},
+		{Type: events.PartSource, URL: "https://example.org/", Title: "Example"},
+		{Type: events.PartProviderCall, Opaque: []byte("x"), Provider: "openai", Model: "m-2"},
+		{Type: events.PartProviderResult, Opaque: []byte("y"), Provider: "openai", Model: "m-2"},
+		{Type: events.PartData, JSON: `{"rows": [1, 2]}`},
+	}
+}
+
+func everySetting() events.Settings {
+	return events.Settings{
+		Model: "script/demo", System: "Be brief.", Tools: pointer([]string{"read_file"}),
+		Approval: events.ApprovalAuto, Limits: &events.Limits{Steps: 10, OutputTokens: 2000},
+	}
+}
+
+func everyTotal() events.Totals {
+	return events.Totals{Steps: 2, Attempts: 3, Calls: 1, Usage: everyUsage()}
+}
+
+func everyUsage() events.Usage {
+	return events.Usage{Input: 100, Output: 20, CacheRead: 30, CacheWrite: 40, Reasoning: 5}
+}
+
+// examples has one entry for each event type.
+func examples() map[events.Type]example {
+	return map[events.Type]example{
+		"chat.created.v1": {
+			events.ChatCreated{Settings: everySetting(), Title: "Trip to Oslo", By: "user:ann"},
+			events.ChatCreated{},
+		},
+		"chat.configured.v1": {
+			events.ChatConfigured{Settings: everySetting()},
+			events.ChatConfigured{Settings: events.Settings{Tools: &[]string{}}},
+		},
+		"chat.titled.v1":     {events.ChatTitled{Title: "Trip", By: "user:ann"}, events.ChatTitled{}},
+		"chat.archived.v1":   {events.ChatArchived{}, events.ChatArchived{}},
+		"chat.unarchived.v1": {events.ChatUnarchived{}, events.ChatUnarchived{}},
+		"command.rejected.v1": {
+			events.CommandRejected{Verb: "interrupt", Code: events.CodeAlreadyFinished, Message: "turn 3 has ended", Status: "complete"},
+			events.CommandRejected{Verb: "send", Code: events.CodeBusy},
+		},
+		"command.noted.v1": {events.CommandNoted{Verb: "interrupt", Turn: 3}, events.CommandNoted{Verb: "archive"}},
+		"input.accepted.v1": {
+			events.InputAccepted{Input: ulidOfInput, Parts: everyPart(), Mode: events.ModeReject, By: "user:ann", Settings: pointer(everySetting())},
+			events.InputAccepted{Input: ulidOfInput, Parts: []events.Part{events.Text("hi")}, Mode: events.ModeQueue},
+		},
+		"input.withdrawn.v1": {events.InputWithdrawn{Input: ulidOfInput}, events.InputWithdrawn{Input: ulidOfInput}},
+		"turn.started.v1": {
+			events.TurnStarted{
+				Turn: 3, Parent: 2, Cause: events.CauseInput, Inputs: []string{ulidOfInput},
+				Settings: events.RecordedSettings{Digest: digest, Body: everyEffective()},
+				Rules:    1, PromptRules: 1, At: noon,
+			},
+			events.TurnStarted{
+				Turn: 1, Cause: events.CauseRetry, Settings: events.RecordedSettings{Digest: digest}, Rules: 1, PromptRules: 1, At: noon,
+			},
+		},
+		"turn.interrupt_requested.v1": {
+			events.TurnInterruptRequested{Turn: 3, Reason: "changed my mind", By: "user:ann", Due: noon},
+			events.TurnInterruptRequested{Turn: 3, Due: noon},
+		},
+		"turn.completed.v1": {
+			events.TurnCompleted{Turn: 3, Finish: events.FinishMaxSteps, Totals: everyTotal()},
+			events.TurnCompleted{Turn: 1, Finish: events.FinishComplete},
+		},
+		"turn.failed.v1": {
+			events.TurnFailed{Turn: 3, Class: events.ClassQuota, Message: "no credit left", Totals: everyTotal()},
+			events.TurnFailed{Turn: 1, Class: events.ClassUnknown},
+		},
+		"turn.interrupted.v1": {
+			events.TurnInterrupted{Turn: 3, Reason: "changed my mind", Totals: everyTotal()},
+			events.TurnInterrupted{Turn: 1},
+		},
+		"step.requested.v1": {
+			events.StepRequested{
+				Step: step, Purpose: events.PurposeAnswer, Attempt: 2, Model: "script/demo", Pool: "default", Prompt: digest, Bytes: 4096,
+			},
+			events.StepRequested{Step: events.StepID{Turn: 1, Step: 1}, Purpose: events.PurposeAnswer, Attempt: 1},
+		},
+		"step.completed.v1": {
+			events.StepCompleted{
+				Step: step, Attempt: 2, Parts: everyPart(), Stop: events.StopCalls, RawStop: "tool_use", Usage: everyUsage(),
+				Provider:   events.Provider{Name: "anthropic", RequestID: "req_1", ResponseID: "msg_1", Model: "m-1"},
+				Timing:     events.Timing{FirstMS: 300, LastMS: 900, Deltas: 17, LongestGapMS: 120},
+				CostMicros: pointer(int64(1234)),
+			},
+			events.StepCompleted{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Stop: events.StopEnd},
+		},
+		"step.failed.v1": {
+			events.StepFailed{
+				Step: step, Attempt: 2, Class: events.ClassRateLimit, Message: "slow down", RetryAt: noon, Usage: everyUsage(),
+			},
+			events.StepFailed{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Class: events.ClassCrashed},
+		},
+		"step.interrupted.v1": {
+			events.StepInterrupted{Step: step, Attempt: 2, Parts: []events.Part{events.Text("Once upon")}, Usage: everyUsage()},
+			events.StepInterrupted{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1},
+		},
+		"tool.requested.v1": {
+			events.ToolRequested{
+				Call: call, Tool: "read_file", Group: "files", Manifest: digest, Arguments: another, Key: keyOfCall,
+				Idempotent: true, ReadOnly: true, TimeoutMS: 120000, Deadline: noon,
+			},
+			events.ToolRequested{Call: call, Tool: "append_ledger", Group: "ledger", Manifest: digest, Arguments: another, Key: keyOfCall, TimeoutMS: 5000, Deadline: noon},
+		},
+		"tool.started.v1": {
+			events.ToolStarted{Call: call, Claim: ulidOfClaim, Delivery: 2, Runner: ulidOfRunner, At: noon},
+			events.ToolStarted{Call: call, Claim: ulidOfClaim, Delivery: 1, Runner: ulidOfRunner, At: noon},
+		},
+		"tool.completed.v1": {
+			events.ToolCompleted{
+				Call: call, Status: events.ToolError, Parts: everyPart(), IsError: true, Truncated: true, Blob: digest,
+				Runner: ulidOfRunner, Timing: events.ToolTiming{RanMS: 42},
+			},
+			events.ToolCompleted{Call: call, Status: events.ToolUnknown},
+		},
+	}
+}
+
+func everyEffective() *events.Effective {
+	return &events.Effective{
+		Model: "script/demo", Pool: "default", System: "Be brief.",
+		Tools: []events.Tool{{
+			Name: "read_file", Group: "files", Manifest: digest, ReadOnly: true, Idempotent: true, Parallel: true,
+			Exclusive: true, StopAfter: true, TimeoutMS: 120000, Policy: events.PolicyAllow,
+		}},
+		Approval: events.ApprovalAuto,
+		Limits:   events.Limits{Steps: 10, OutputTokens: 2000},
+	}
+}
