@@ -1,9 +1,17 @@
 package chat
 
 import (
+	"fmt"
+
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 )
+
+// Rules numbers the decision rules of this release. turn.started records it.
+const Rules = 1
+
+// DefaultPool asks the models that name no other.
+const DefaultPool = "default"
 
 // Live is the configuration in force now. Only a decision that starts a turn
 // reads it; what the turn got stands in turn.started.
@@ -12,9 +20,6 @@ type Live struct {
 	Tools    []events.Tool     // every tool on offer, sorted by name
 	Pools    map[string]string // which pool asks a model; absent means [DefaultPool]
 }
-
-// DefaultPool asks the models that name no other.
-const DefaultPool = "default"
 
 // Decision is what follows from a message in a state: facts to commit, or an
 // answer without any.
@@ -35,4 +40,48 @@ type Decision struct {
 	// holds the claim, set [Claim.Holder], and decide again.
 	Ask       *protocol.RunnerQuestion
 	AskRunner string // the process to ask
+}
+
+// Handle is Decide, and then Advance until nothing more follows. All events are
+// one commit: a turn's end and the next one's start cannot be torn apart.
+func Handle(s State, m Message, at events.Time, live Live) Decision {
+	d := Decide(s, m, at, live)
+	if len(d.Events) == 0 {
+		return d
+	}
+	s = s.clone()
+	s.f.Rev++ // as the commit will
+	next := d.Events
+	for len(next) > 0 {
+		for _, e := range next {
+			s.fold(e)
+		}
+		next = Advance(s, at, live)
+		d.Events = append(d.Events, next...)
+	}
+	return d
+}
+
+// Decide returns the facts that follow from m in s, in order, and the answer
+// for whoever sent m.
+//
+// It reads no clock, draws no random number and does no I/O. The same arguments
+// always give the same decision. A message that has already taken effect yields
+// no events, so it may come again.
+func Decide(s State, m Message, at events.Time, live Live) Decision {
+	switch m := m.(type) {
+	case Command:
+		return decideCommand(s, m, at, live)
+	case AttemptEnded:
+		return Decision{Events: decideAttempt(s, m, at)}
+	case AttemptLost:
+		return Decision{Events: decideLost(s, m)}
+	case Claim:
+		return decideClaim(s, m, at)
+	case Result:
+		return decideResult(s, m)
+	case TimerDue:
+		return Decision{Events: decideTimer(s, m, at)}
+	}
+	panic(fmt.Sprintf("chat: no decision for %T", m)) // a new message without a case: our bug
 }

@@ -43,8 +43,9 @@ type AttemptEnded struct {
 
 	Timing events.Timing
 
-	// Manifests are those of the turn's tools, by digest, for judging arguments.
-	Manifests map[events.Digest]protocol.Manifest
+	// Schemas judge the arguments of the turn's tools, by manifest digest. Those
+	// of the tools that were called are enough.
+	Schemas map[events.Digest]*Schema
 }
 
 // AttemptLost says that the work of an attempt was delivered again: whoever had
@@ -52,6 +53,10 @@ type AttemptEnded struct {
 type AttemptLost struct {
 	Step    events.StepID
 	Attempt int
+
+	// Partial is what the feed still has of it, for a turn that is being
+	// interrupted.
+	Partial []events.Part
 }
 
 // Holder is what is known of the process that holds an earlier claim.

@@ -1,0 +1,157 @@
+package chat
+
+import (
+	"time"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Advance returns what a state brings about by itself, in one round; the caller
+// folds it and asks again until nothing follows. Its order is the order of the
+// rules: open calls, a stop-after tool, the model's own end, the step limit, the
+// next step.
+func Advance(s State, at events.Time, live Live) []events.Event {
+	t, st := s.lastStep()
+	switch {
+	case t == nil:
+		return s.nextTurn(at, live)
+	case s.Interrupting():
+		return s.finishInterrupt()
+	case st == nil:
+		return []events.Event{s.stepRequested(1, 1)}
+	}
+	switch st.Phase {
+	case phaseOpen, phaseWaiting:
+		return nil
+	case phaseCrashed:
+		return []events.Event{s.stepRequested(st.Number, st.Attempt+1)}
+	case phaseFailed:
+		if st.Class == events.ClassContentFilter {
+			return []events.Event{s.completed(events.FinishRefused)}
+		}
+		return []events.Event{events.TurnFailed{Turn: t.Number, Class: st.Class, Message: st.Message, Totals: t.totals()}}
+	case phaseInterrupted, phaseCompleted: // interrupted only while interrupting
+	}
+	if list, open := s.handOut(at); open {
+		return list
+	}
+	if finish := s.finished(); finish != "" {
+		return []events.Event{s.completed(finish)}
+	}
+	return []events.Event{s.stepRequested(st.Number+1, 1)}
+}
+
+// nextTurn starts a turn for what waits. Inputs of the same mode come along
+// with the oldest, each a message of its own.
+func (s State) nextTurn(at events.Time, live Live) []events.Event {
+	if len(s.f.Waiting) == 0 || s.f.Stalled {
+		return nil
+	}
+	n := 1
+	for n < len(s.f.Waiting) && s.f.Waiting[n].Mode == s.f.Waiting[0].Mode {
+		n++
+	}
+	return []events.Event{s.turnStarted(events.CauseInput, s.f.Waiting[:n], at, live)}
+}
+
+// finishInterrupt ends an interrupted turn once nothing of it is open.
+func (s State) finishInterrupt() []events.Event {
+	t, st := s.lastStep()
+	if _, _, open := s.OpenAttempt(); open {
+		return nil
+	}
+	if st != nil {
+		for i := range st.Calls {
+			if st.Calls[i].open() {
+				return nil
+			}
+		}
+	}
+	return []events.Event{events.TurnInterrupted{Turn: t.Number, Reason: t.Reason, Totals: t.totals()}}
+}
+
+// handOut gives out the calls that may run now, and reports whether any call of
+// the step is open. Neighbours that may run beside others go together; every
+// other runs alone, in the model's order.
+func (s State) handOut(at events.Time) (list []events.Event, open bool) {
+	t, st := s.lastStep()
+	settings := s.effective(t)
+	for i := range st.Calls {
+		c := &st.Calls[i]
+		if !c.open() {
+			continue
+		}
+		tool, _ := findTool(settings, c.Tool)
+		if !tool.Parallel && open {
+			return list, true // it waits for those before it
+		}
+		open = true
+		if c.Requested == nil {
+			list = append(list, s.toolRequested(t.callID(st, c), c, tool, at))
+		}
+		if !tool.Parallel {
+			return list, true // those behind it wait
+		}
+	}
+	return list, open
+}
+
+func (s State) toolRequested(id events.CallID, c *call, tool events.Tool, at events.Time) events.ToolRequested {
+	timeout := time.Duration(tool.TimeoutMS) * time.Millisecond
+	return events.ToolRequested{
+		Call: id, Tool: tool.Name, Group: tool.Group, Manifest: tool.Manifest,
+		Arguments: c.argumentsDigest(), Key: protocol.IdempotencyKey(s.Key(), id),
+		Idempotent: tool.Idempotent, ReadOnly: tool.ReadOnly,
+		TimeoutMS: tool.TimeoutMS, Deadline: at.Add(timeout + events.Dead),
+	}
+}
+
+// argumentsDigest is the digest of the bytes a runner gets. Large arguments lie
+// in a blob of that name already.
+func (c *call) argumentsDigest() events.Digest {
+	if c.Blob != "" {
+		return c.Blob
+	}
+	return events.DigestOf([]byte(normalArguments(c.Arguments)))
+}
+
+// finished says how the turn ends after its newest step, whose calls all have
+// results; empty means it goes on.
+func (s State) finished() events.Finish {
+	t, st := s.lastStep()
+	settings := s.effective(t)
+	for i := range st.Calls {
+		c := &st.Calls[i]
+		if tool, _ := findTool(settings, c.Tool); tool.StopAfter && c.Result.Status == events.ToolOK {
+			return events.FinishStopAfterTool
+		}
+	}
+	switch {
+	case st.Stop == events.StopRefused:
+		return events.FinishRefused
+	case len(st.Calls) == 0 && st.Stop == events.StopLength:
+		return events.FinishLength
+	case len(st.Calls) == 0 && st.Stop != events.StopPaused:
+		return events.FinishComplete
+	case len(t.Steps) >= settings.Limits.Steps:
+		return events.FinishMaxSteps
+	}
+	return ""
+}
+
+func (s State) completed(finish events.Finish) events.TurnCompleted {
+	t := s.f.Current
+	return events.TurnCompleted{Turn: t.Number, Finish: finish, Totals: t.totals()}
+}
+
+func (s State) stepRequested(number, attempt int) events.StepRequested {
+	t := s.f.Current
+	settings := s.effective(t)
+	canonical := Prompt(s).Canonical()
+	return events.StepRequested{
+		Step: events.StepID{Turn: t.Number, Step: number}, Purpose: events.PurposeAnswer, Attempt: attempt,
+		Model: settings.Model, Pool: settings.Pool,
+		Prompt: events.DigestOf(canonical), Bytes: int64(len(canonical)),
+	}
+}

@@ -1,0 +1,46 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/everturn/everturn/events"
+)
+
+// folded is a state with its place in the log, as a snapshot holds it.
+type folded struct {
+	Prev  string      `json:"prev"`
+	At    events.Time `json:"at"`
+	State fields      `json:"state"`
+}
+
+// Encode is the JSON of a state. [Decode] gives the same state back.
+func Encode(s State) ([]byte, error) {
+	b, err := json.Marshal(folded{Prev: s.prev, At: s.at, State: s.f})
+	if err != nil {
+		return nil, fmt.Errorf("encode state: %w", err)
+	}
+	return b, nil
+}
+
+// Decode reads what [Encode] of the same [FoldVersion] wrote.
+func Decode(b []byte) (State, error) {
+	var f folded
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return State{}, fmt.Errorf("decode state: %w", err)
+	}
+	return State{f: f.State, prev: f.Prev, at: f.At}, nil
+}
+
+// Hash is the digest of what the state is. It does not depend on any commit's
+// clock: replacing all of them leaves it unchanged.
+func (s State) Hash() string {
+	b, err := json.Marshal(s.f)
+	if err != nil {
+		panic(fmt.Sprintf("chat: state without JSON: %v", err)) // plain structs only
+	}
+	return events.DigestOf(b).Hex()
+}

@@ -1,0 +1,265 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Limits of what a command may carry.
+const (
+	maxTitleChars  = 200
+	maxReasonChars = 500
+	maxSystemBytes = 64 << 10
+	maxInputParts  = 128
+)
+
+// decideCommand decides a command that is not on record yet. One that is yields
+// nothing: its outcome stands in the state.
+func decideCommand(s State, c Command, at events.Time, live Live) Decision {
+	if _, known := s.Outcome(c.ID); known {
+		return Decision{}
+	}
+	if c.Undeliverable {
+		return undeliverable(s, c)
+	}
+	create, isCreate := c.Body.(protocol.Create)
+	if !s.Exists() {
+		if !isCreate {
+			return refused(events.CodeUnknownChat, "chat %s does not exist; create it first", c.Body.Verb())
+		}
+		return decideCreate(create, c)
+	}
+	if c.Sequence != 0 && c.Sequence < s.Created() {
+		return refused(events.CodeUnknownChat, "the chat did not exist when this command was stored")
+	}
+	switch b := c.Body.(type) {
+	case protocol.Create:
+		return rejected(c, events.CodeExists, "this chat exists already", "")
+	case protocol.Send:
+		return decideSend(s, b, c)
+	case protocol.Interrupt:
+		return decideInterrupt(s, b, c, at)
+	case protocol.Configure:
+		return decideConfigure(s, b, c)
+	case protocol.Rename:
+		return decideRename(b, c)
+	case protocol.Archive:
+		if s.f.Archived {
+			return noted(c, 0)
+		}
+		return facts(events.ChatArchived{})
+	case protocol.Unarchive:
+		if !s.f.Archived {
+			return noted(c, 0)
+		}
+		return facts(events.ChatUnarchived{})
+	case protocol.Withdraw:
+		if !slices.ContainsFunc(s.f.Waiting, func(in input) bool { return in.ID == b.Input }) {
+			return rejected(c, events.CodeUnknownInput, "no input of this id waits", "")
+		}
+		return facts(events.InputWithdrawn{Input: b.Input})
+	case protocol.Retry:
+		return decideRetry(s, b, c, at, live)
+	case protocol.Continue:
+		return decideContinue(s, b, c, at, live)
+	}
+	panic(fmt.Sprintf("chat: no decision for command %T", c.Body))
+}
+
+func facts(e ...events.Event) Decision { return Decision{Events: e} }
+
+func noted(c Command, turn int) Decision {
+	return facts(events.CommandNoted{Verb: string(c.verb()), Turn: turn})
+}
+
+func rejected(c Command, code events.Code, message, status string) Decision {
+	return facts(events.CommandRejected{Verb: string(c.verb()), Code: code, Message: message, Status: status})
+}
+
+func refused(code events.Code, format string, args ...any) Decision {
+	return Decision{Refused: &protocol.RefusedError{Code: code, Detail: fmt.Sprintf(format, args...)}}
+}
+
+func undeliverable(s State, c Command) Decision {
+	const message = "the command could not be decided and was set aside"
+	if !s.Exists() {
+		return refused(events.CodeUndeliverable, message)
+	}
+	return rejected(c, events.CodeUndeliverable, message, "")
+}
+
+func decideCreate(b protocol.Create, c Command) Decision {
+	if wrong := invalidSettings(b.Settings); wrong != "" {
+		return refused(events.CodeInvalidSettings, "%s", wrong) // there is no log to write the no to
+	}
+	title, wrong := cleanTitle(b.Title)
+	if wrong != "" && b.Title != "" {
+		return refused(events.CodeBadCommand, "%s", wrong)
+	}
+	return facts(events.ChatCreated{Settings: b.Settings, Title: title, By: c.By})
+}
+
+func decideSend(s State, b protocol.Send, c Command) Decision {
+	parts, wrong := cleanInput(b.Parts)
+	if wrong != "" {
+		return rejected(c, events.CodeBadCommand, wrong, "")
+	}
+	mode := b.Mode
+	switch mode {
+	case "":
+		mode = events.ModeQueue
+	case events.ModeQueue, events.ModeReject:
+	default:
+		return rejected(c, events.CodeBadCommand, "mode: want queue or reject", "")
+	}
+	if b.Settings != nil {
+		if wrong := invalidSettings(*b.Settings); wrong != "" {
+			return rejected(c, events.CodeInvalidSettings, wrong, "")
+		}
+	}
+	if turn, running := s.Running(); running {
+		if mode == events.ModeReject {
+			return rejected(c, events.CodeBusy, fmt.Sprintf("turn %d is running", turn), "running")
+		}
+		if len(s.f.Waiting) >= events.MaxWaitingInputs {
+			return rejected(c, events.CodeQueueFull, fmt.Sprintf("%d inputs are waiting", len(s.f.Waiting)), "running")
+		}
+	}
+	d := facts(events.InputAccepted{Input: c.ID, Parts: parts, Mode: mode, By: c.By, Settings: b.Settings})
+	if s.f.Archived {
+		d.Events = append(d.Events, events.ChatUnarchived{})
+	}
+	return d
+}
+
+// cleanInput repairs the text of an input, or says what is wrong with it.
+func cleanInput(parts []events.Part) ([]events.Part, string) {
+	if len(parts) == 0 {
+		return nil, "parts: want at least one"
+	}
+	if len(parts) > maxInputParts {
+		return nil, fmt.Sprintf("parts: %d, at most %d are allowed", len(parts), maxInputParts)
+	}
+	clean := make([]events.Part, len(parts))
+	for i, p := range parts {
+		if p.Type != events.PartText {
+			return nil, fmt.Sprintf("parts[%d]: type %.20q, only text is taken", i, p.Type)
+		}
+		if p.Blob != "" {
+			return nil, fmt.Sprintf("parts[%d]: a client cannot name stored content", i)
+		}
+		clean[i] = events.Text(events.RepairText(p.Text))
+	}
+	return clean, ""
+}
+
+func decideInterrupt(s State, b protocol.Interrupt, c Command, at events.Time) Decision {
+	last := 0
+	if t := s.tip(); t != nil {
+		last = t.Number
+	}
+	running, ok := s.Running()
+	switch {
+	case b.Turn < 0 || b.Turn > last:
+		return rejected(c, events.CodeUnknownTurn, fmt.Sprintf("turn %d was never started", b.Turn), "")
+	case b.Turn == 0 && !ok:
+		return rejected(c, events.CodeNotRunning, "no turn is running", "")
+	case b.Turn != 0 && b.Turn != running:
+		return rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d has ended", b.Turn), "")
+	case s.Interrupting():
+		return noted(c, running)
+	}
+	d := facts(events.TurnInterruptRequested{
+		Turn: running, Reason: shorten(events.RepairText(b.Reason), maxReasonChars), By: c.By, Due: at.Add(events.EndDelay),
+	})
+	t, st := s.lastStep()
+	if st == nil {
+		return d
+	}
+	for i := range st.Calls {
+		if call := &st.Calls[i]; call.open() && call.Requested == nil {
+			d.Events = append(d.Events, settledByRule(t.callID(st, call), events.ToolCancelled, "The turn was interrupted before this call began."))
+		}
+	}
+	return d
+}
+
+func decideConfigure(s State, b protocol.Configure, c Command) Decision {
+	if wrong := invalidSettings(b.Settings); wrong != "" {
+		return rejected(c, events.CodeInvalidSettings, wrong, "")
+	}
+	merged := s.f.Settings.Merge(b.Settings)
+	if digestOf(merged) == digestOf(s.f.Settings) {
+		return noted(c, 0)
+	}
+	return facts(events.ChatConfigured{Settings: merged})
+}
+
+func decideRename(b protocol.Rename, c Command) Decision {
+	title, wrong := cleanTitle(b.Title)
+	if wrong != "" {
+		return rejected(c, events.CodeBadCommand, wrong, "")
+	}
+	return facts(events.ChatTitled{Title: title, By: c.By})
+}
+
+func cleanTitle(title string) (clean, wrong string) {
+	clean = strings.Join(strings.Fields(events.RepairText(title)), " ")
+	switch n := utf8.RuneCountInString(clean); {
+	case n == 0:
+		return "", "title: want at least one character"
+	case n > maxTitleChars:
+		return "", fmt.Sprintf("title: %d characters, at most %d are allowed", n, maxTitleChars)
+	}
+	return clean, ""
+}
+
+// decideRetry asks the failed step of the last turn again, in a turn that
+// follows it, so that the model is shown the same history.
+func decideRetry(s State, b protocol.Retry, c Command, at events.Time, live Live) Decision {
+	t, no := s.endedTurn(b.Turn, c)
+	if no != nil {
+		return *no
+	}
+	if t.Ended != endedFailed {
+		return rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d did not fail", t.Number), string(t.Ended))
+	}
+	return facts(s.turnStarted(events.CauseRetry, nil, at, live))
+}
+
+// decideContinue goes on where the last turn stopped before the model was done.
+func decideContinue(s State, b protocol.Continue, c Command, at events.Time, live Live) Decision {
+	t, no := s.endedTurn(b.Turn, c)
+	if no != nil {
+		return *no
+	}
+	switch {
+	case t.Ended == endedInterrupted,
+		t.Finish == events.FinishMaxSteps, t.Finish == events.FinishLength, t.Finish == events.FinishStopAfterTool:
+		return facts(s.turnStarted(events.CauseContinue, nil, at, live))
+	}
+	return rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d has nothing to continue", t.Number), string(t.Ended))
+}
+
+// endedTurn is the last turn if it is the one asked for (0 means the last) and
+// has ended; else the decision that says no.
+func (s State) endedTurn(number int, c Command) (*turn, *Decision) {
+	var no Decision
+	t := s.tip()
+	switch {
+	case t == nil, number < 0, number > t.Number:
+		no = rejected(c, events.CodeUnknownTurn, fmt.Sprintf("turn %d was never started", number), "")
+	case s.f.Current != nil:
+		no = rejected(c, events.CodeNotIdle, fmt.Sprintf("turn %d is running", t.Number), "running")
+	case number != 0 && number != t.Number:
+		no = rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d is not the last", number), "")
+	default:
+		return t, nil
+	}
+	return nil, &no
+}

@@ -1,0 +1,218 @@
+package chat
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Delays between attempts.
+const (
+	firstBackoff = 1 * time.Second        // doubled for each attempt, up to [events.MaxBackoff]
+	firstQuick   = 200 * time.Millisecond // doubled for each quick retry
+	jitterShare  = 5                      // a fifth, up or down
+)
+
+// decideAttempt closes the open attempt with what came of it.
+func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
+	if !s.AttemptOpen(m.Step, m.Attempt) {
+		return nil // late: somebody closed it
+	}
+	if s.Interrupting() {
+		return []events.Event{interruptedStep(m)}
+	}
+	switch {
+	case m.Answer != nil && callsIn(m.Answer.Parts) > events.MaxCallsPerStep:
+		return []events.Event{events.StepFailed{
+			Step: m.Step, Attempt: m.Attempt, Class: events.ClassTooManyCalls, Usage: m.Answer.Usage,
+			Message: fmt.Sprintf("the model asked for %d calls in one step, at most %d are allowed",
+				callsIn(m.Answer.Parts), events.MaxCallsPerStep),
+		}}
+	case m.Answer != nil:
+		return completedStep(s, m)
+	case m.Err != nil:
+		_, st := s.lastStep()
+		e := events.StepFailed{
+			Step: m.Step, Attempt: m.Attempt, Class: m.Err.Class, Message: FailedMessage(m.Err.Message), Usage: m.Err.Usage,
+		}
+		if m.Err.Class.Retryable() && m.Attempt < events.MaxAttemptsPerStep {
+			e.RetryAt = at.Add(retryDelay(s.Key(), m.Step, m.Attempt, st.Quick, m.Err))
+		}
+		return []events.Event{e}
+	}
+	// The worker stopped although nobody interrupts: as if it had gone away.
+	return lost(m.Step, m.Attempt)
+}
+
+// decideLost closes an attempt whose worker went away.
+func decideLost(s State, m AttemptLost) []events.Event {
+	if !s.AttemptOpen(m.Step, m.Attempt) {
+		return nil
+	}
+	if s.Interrupting() {
+		return []events.Event{interruptedStep(AttemptEnded{Step: m.Step, Attempt: m.Attempt, Partial: m.Partial})}
+	}
+	return lost(m.Step, m.Attempt)
+}
+
+func lost(step events.StepID, attempt int) []events.Event {
+	return []events.Event{events.StepFailed{
+		Step: step, Attempt: attempt, Class: events.ClassCrashed, Message: "the worker that asked the model went away",
+	}}
+}
+
+// interruptedStep keeps what an interrupted attempt has said. Its calls are
+// dropped, finished or not: they were never run and are never shown.
+func interruptedStep(m AttemptEnded) events.StepInterrupted {
+	e := events.StepInterrupted{Step: m.Step, Attempt: m.Attempt}
+	said := m.Partial
+	switch {
+	case m.Answer != nil:
+		said, e.Usage = m.Answer.Parts, m.Answer.Usage
+	case m.Err != nil:
+		e.Usage = m.Err.Usage
+	}
+	room := events.MaxPartialBytes
+	for _, p := range said {
+		if p.Type != events.PartText && p.Type != events.PartReasoning {
+			continue
+		}
+		p.Text = cutText(events.RepairText(p.Text), room)
+		room -= len(p.Text)
+		if p.Text != "" || len(p.Opaque) > 0 {
+			e.Parts = append(e.Parts, p)
+		}
+	}
+	return e
+}
+
+// completedStep records the answer, and the results of those of its calls that
+// are settled without running.
+func completedStep(s State, m AttemptEnded) []events.Event {
+	a := m.Answer
+	e := events.StepCompleted{
+		Step: m.Step, Attempt: m.Attempt, Stop: a.Stop, RawStop: a.RawStop, Usage: a.Usage,
+		CostMicros: a.CostMicros, Provider: a.Provider, Timing: m.Timing,
+	}
+	for _, p := range a.Parts {
+		p.Text = events.RepairText(p.Text)
+		if p.Type == events.PartCall {
+			e.Parts = append(e.Parts, p)
+			last := &e.Parts[len(e.Parts)-1]
+			last.Ordinal = callsIn(e.Parts)
+			last.Name = shorten(events.RepairText(p.Name), maxTitleChars)
+			last.Arguments = strings.ToValidUTF8(p.Arguments, events.Replacement)
+			last.ProviderID = strings.ToValidUTF8(p.ProviderID, events.Replacement)
+			continue
+		}
+		e.Parts = append(e.Parts, p)
+	}
+	calls := settleCalls(s.Key(), &e, s.effective(s.f.Current), m.Schemas)
+	return append([]events.Event{e}, calls...)
+}
+
+func callsIn(parts []events.Part) int {
+	n := 0
+	for _, p := range parts {
+		if p.Type == events.PartCall {
+			n++
+		}
+	}
+	return n
+}
+
+// retryDelay is how long to wait after attempt failed. The jitter is derived, so
+// that the same failure always waits the same time; no provider is asked sooner
+// than it said.
+func retryDelay(k events.Key, step events.StepID, attempt, quick int, e *model.Error) time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(k.String() + "." + step.String() + "-" + strconv.Itoa(attempt))) // a hash never fails
+	share := int64(h.Sum64() % 1000)                                                       // of a thousand
+
+	if e.Class.Interrupted() && quick < events.MaxQuickRetries && e.RetryAfter <= 0 {
+		d := firstQuick << quick
+		return d + d/jitterShare*time.Duration(share)/1000
+	}
+	after := e.RetryAfter
+	if after < 0 || after > events.MaxRetryFor {
+		after = 0
+	}
+	d := max(min(firstBackoff<<min(attempt-1, 10), events.MaxBackoff), after)
+	d += d / jitterShare * time.Duration(2*share-1000) / 1000
+	return max(d, after)
+}
+
+// FailedMessage is text cleaned for people: one line, at most
+// [events.MaxErrorChars] characters.
+func FailedMessage(text string) string {
+	return shorten(strings.Join(strings.Fields(events.RepairText(text)), " "), events.MaxErrorChars)
+}
+
+// shorten is s cut to at most limit characters.
+func shorten(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit-1]) + "…"
+}
+
+// cutText is s cut to at most limit bytes, between two characters.
+func cutText(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// decideTimer does what a timer was set for, if that is still wanted.
+func decideTimer(s State, m TimerDue, at events.Time) []events.Event {
+	switch m.Name.Kind {
+	case protocol.TimerRetry:
+		t, st := s.lastStep()
+		if st == nil || st.Phase != phaseWaiting || s.Interrupting() ||
+			m.Name.Step != (events.StepID{Turn: t.Number, Step: st.Number}) || m.Name.Attempt != st.Attempt {
+			return nil
+		}
+		return []events.Event{s.stepRequested(st.Number, st.Attempt+1)}
+	case protocol.TimerDeadline:
+		c := s.call(m.Name.Call)
+		if c == nil || !c.open() || c.Requested == nil {
+			return nil
+		}
+		return []events.Event{settledByRule(m.Name.Call, c.settledWithout(events.ToolTimeout), "")}
+	case protocol.TimerEnd:
+		if turn, _ := s.Running(); !s.Interrupting() || turn != m.Name.Turn {
+			return nil
+		}
+		return s.endNow(m.Partial)
+	}
+	panic(fmt.Sprintf("chat: no decision for timer %q", m.Name.Kind))
+}
+
+// endNow settles everything that is open in an interrupted turn.
+func (s State) endNow(partial []events.Part) []events.Event {
+	var list []events.Event
+	if step, attempt, open := s.OpenAttempt(); open {
+		list = append(list, interruptedStep(AttemptEnded{Step: step, Attempt: attempt, Partial: partial}))
+	}
+	t, st := s.lastStep()
+	if st == nil {
+		return list
+	}
+	for i := range st.Calls {
+		if c := &st.Calls[i]; c.open() {
+			list = append(list, settledByRule(t.callID(st, c), c.settledWithout(events.ToolCancelled), ""))
+		}
+	}
+	return list
+}

@@ -1,0 +1,222 @@
+package chat
+
+import (
+	"slices"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Apply folds one commit, whose bytes have the given hash. It never fails and
+// never judges: whether the commit was allowed was settled when it was decided,
+// perhaps years ago.
+func (s State) Apply(c events.Commit, hash string) State {
+	s = s.evolve(c)
+	s.prev, s.at = hash, c.At
+	return s
+}
+
+// evolve is Apply without the commit's place in its log.
+func (s State) evolve(c events.Commit) State {
+	s = s.clone()
+	s.f.Tenant, s.f.Chat = c.Key.Tenant, c.Key.Chat
+	s.f.Rev++
+	for _, e := range c.Events {
+		s.fold(e)
+	}
+	if c.Cause.Kind == events.CausedByCommand {
+		s.remember(c)
+	}
+	return s
+}
+
+// clone is s with everything that an event may change made its own. What is
+// finished is shared.
+func (s State) clone() State {
+	if s.f.Current == nil {
+		return s
+	}
+	t := *s.f.Current
+	t.Steps = slices.Clone(t.Steps)
+	if n := len(t.Steps); n > 0 {
+		last := *t.Steps[n-1]
+		last.Calls = slices.Clone(last.Calls)
+		t.Steps[n-1] = &last
+	}
+	s.f.Current = &t
+	return s
+}
+
+// fold changes s in place; s must be a clone.
+func (s *State) fold(e events.Event) {
+	switch e := e.(type) {
+	case events.ChatCreated:
+		s.f.Settings = e.Settings
+	case events.ChatConfigured:
+		s.f.Settings = e.Settings
+	case events.ChatTitled:
+		// No decision depends on it.
+	case events.ChatArchived:
+		s.f.Archived = true
+	case events.ChatUnarchived:
+		s.f.Archived = false
+	case events.CommandRejected, events.CommandNoted:
+		// The ring remembers them, from the commit's cause.
+	case events.InputAccepted:
+		s.f.Waiting = append(slices.Clip(s.f.Waiting), input{ID: e.Input, Parts: e.Parts, Mode: e.Mode, Settings: e.Settings})
+		if s.f.Current == nil {
+			s.f.Stalled = false
+		}
+	case events.InputWithdrawn:
+		s.f.Waiting = without(s.f.Waiting, []string{e.Input})
+	case events.TurnStarted:
+		s.startTurn(e)
+	case events.TurnInterruptRequested:
+		s.f.Current.Interrupted, s.f.Current.Reason = e.Due, e.Reason
+	case events.TurnCompleted:
+		s.f.Current.Finish = e.Finish
+		s.endTurn(endedCompleted)
+	case events.TurnFailed:
+		s.endTurn(endedFailed)
+		s.f.Stalled = true
+	case events.TurnInterrupted:
+		s.endTurn(endedInterrupted)
+	case events.StepRequested:
+		s.requestStep(e)
+	case events.StepCompleted:
+		s.completeStep(e)
+	case events.StepFailed:
+		s.failStep(e)
+	case events.StepInterrupted:
+		t, st := s.lastStep()
+		st.Phase, st.Parts = phaseInterrupted, e.Parts
+		t.Usage = t.Usage.Plus(e.Usage)
+	case events.ToolRequested:
+		s.call(e.Call).Requested = &requested{
+			Rev: s.f.Rev, Group: e.Group, Manifest: e.Manifest, Idempotent: e.Idempotent,
+			ReadOnly: e.ReadOnly, TimeoutMS: e.TimeoutMS, Deadline: e.Deadline,
+		}
+	case events.ToolStarted:
+		c := s.call(e.Call)
+		c.Started = &started{Claim: e.Claim, Delivery: e.Delivery, Runner: e.Runner, At: e.At}
+		c.Starts++
+	case events.ToolCompleted:
+		s.call(e.Call).Result = &result{Status: e.Status, Parts: e.Parts, IsError: e.IsError}
+	}
+}
+
+func (s *State) startTurn(e events.TurnStarted) {
+	t := &turn{
+		Number: e.Turn, Parent: e.Parent, Cause: e.Cause, Settings: e.Settings.Digest, Rules: e.Rules,
+	}
+	for _, id := range e.Inputs {
+		i := slices.IndexFunc(s.f.Waiting, func(in input) bool { return in.ID == id })
+		t.Inputs = append(t.Inputs, s.f.Waiting[i])
+	}
+	s.f.Waiting = without(s.f.Waiting, e.Inputs)
+	s.f.Bodies = remembered(s.f.Bodies, e.Settings)
+	s.f.Current, s.f.Stalled = t, false
+}
+
+// remembered is the ring of settings after a turn used some: newest last, so
+// that those in use are never the ones to go.
+func remembered(bodies []body, r events.RecordedSettings) []body {
+	next := body{Digest: r.Digest}
+	kept := make([]body, 0, ringSettings)
+	for _, b := range bodies {
+		if b.Digest == r.Digest {
+			next = b
+		} else {
+			kept = append(kept, b)
+		}
+	}
+	if r.Body != nil {
+		next.Effective = *r.Body
+	}
+	if len(kept) == ringSettings {
+		kept = kept[1:]
+	}
+	return append(kept, next)
+}
+
+func (s *State) endTurn(how ending) {
+	s.f.Current.Ended = how
+	s.f.Past = append(slices.Clip(s.f.Past), s.f.Current)
+	s.f.Current = nil
+}
+
+func (s *State) requestStep(e events.StepRequested) {
+	t, st := s.lastStep()
+	if st == nil || st.Number != e.Step.Step {
+		st = &step{Number: e.Step.Step}
+		t.Steps = append(t.Steps, st)
+	}
+	t.Attempts++
+	st.Phase, st.Attempt, st.Rev, st.Model, st.Pool = phaseOpen, e.Attempt, s.f.Rev, e.Model, e.Pool
+	st.RetryAt, st.Class, st.Message = 0, "", ""
+}
+
+func (s *State) completeStep(e events.StepCompleted) {
+	t, st := s.lastStep()
+	st.Phase, st.Parts, st.Stop = phaseCompleted, e.Parts, e.Stop
+	for _, p := range e.Parts {
+		if p.Type == events.PartCall {
+			st.Calls = append(st.Calls, call{Ordinal: p.Ordinal, Tool: p.Name, Arguments: p.Arguments, Blob: p.Blob})
+		}
+	}
+	t.Calls += len(st.Calls)
+	t.Usage = t.Usage.Plus(e.Usage)
+}
+
+func (s *State) failStep(e events.StepFailed) {
+	t, st := s.lastStep()
+	st.Class, st.Message, st.RetryAt = e.Class, e.Message, e.RetryAt
+	switch {
+	case e.RetryAt != 0:
+		st.Phase = phaseWaiting
+	case e.Class == events.ClassCrashed && e.Attempt < events.MaxAttemptsPerStep:
+		st.Phase = phaseCrashed
+	default:
+		st.Phase = phaseFailed
+	}
+	if e.Class.Interrupted() {
+		st.Quick++
+	}
+	t.Usage = t.Usage.Plus(e.Usage)
+}
+
+// remember puts the outcome of the command that caused c into the ring.
+func (s *State) remember(c events.Commit) {
+	r := protocol.Reply{ID: c.Cause.ID, OK: true, Rev: c.Rev}
+	for _, e := range c.Events {
+		switch e := e.(type) {
+		case events.ChatCreated:
+			s.f.Created = c.Cause.Sequence
+		case events.InputAccepted:
+			r.Input = e.Input
+		case events.TurnStarted:
+			r.Turn = e.Turn
+		case events.TurnInterruptRequested:
+			r.Turn = e.Turn
+		case events.CommandNoted:
+			r.Turn = e.Turn
+		case events.CommandRejected:
+			r.OK, r.Code, r.Message, r.Status = false, e.Code, e.Message, e.Status
+		case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+			events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
+			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
+			events.ToolRequested, events.ToolStarted, events.ToolCompleted:
+		}
+	}
+	s.f.Decisions++
+	ring := s.f.Commands
+	if len(ring) == ringCommands {
+		ring = ring[1:]
+	}
+	s.f.Commands = append(slices.Clip(ring), decided{Number: s.f.Decisions, Reply: r})
+}
+
+// without is list without the inputs of those ids, in a slice of its own.
+func without(list []input, ids []string) []input {
+	return slices.DeleteFunc(slices.Clone(list), func(in input) bool { return slices.Contains(ids, in.ID) })
+}

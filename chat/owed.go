@@ -1,0 +1,85 @@
+package chat
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Owed is everything the state still has to cause outside, in the order in
+// which it is dispatched. Dispatching it again is always safe: each piece has a
+// subject of its own on which a second one is refused, or is a schedule that
+// replaces itself.
+func Owed(s State) []protocol.Work {
+	t, st := s.lastStep()
+	if t == nil {
+		return nil
+	}
+	if s.Interrupting() {
+		name := protocol.TimerName{Kind: protocol.TimerEnd, Turn: t.Number}
+		return []protocol.Work{s.timer(name, s.f.Rev, t.Interrupted)}
+	}
+	if st == nil {
+		return nil
+	}
+	id := events.StepID{Turn: t.Number, Step: st.Number}
+	switch st.Phase {
+	case phaseOpen:
+		return []protocol.Work{protocol.ModelWork{
+			V: protocol.Version, Tenant: s.f.Tenant, Chat: s.f.Chat, Rev: st.Rev,
+			Step: id, Attempt: st.Attempt, Purpose: events.PurposeAnswer, Pool: st.Pool,
+		}}
+	case phaseWaiting:
+		name := protocol.TimerName{Kind: protocol.TimerRetry, Step: id, Attempt: st.Attempt}
+		return []protocol.Work{s.timer(name, st.Rev, st.RetryAt)}
+	case phaseCrashed, phaseFailed, phaseInterrupted: // passed through within one commit
+	case phaseCompleted:
+		return s.owedCalls(t, st)
+	}
+	return nil
+}
+
+// owedCalls is the work of each call that was handed out, and its deadline.
+func (s State) owedCalls(t *turn, st *step) []protocol.Work {
+	var list []protocol.Work
+	for i := range st.Calls {
+		c := &st.Calls[i]
+		if !c.open() || c.Requested == nil {
+			continue
+		}
+		r, id := c.Requested, t.callID(st, c)
+		work := protocol.ToolWork{
+			V: protocol.Version, Tenant: s.f.Tenant, Chat: s.f.Chat, Rev: r.Rev, Call: id, Tool: c.Tool,
+			Group: r.Group, Manifest: r.Manifest, Blob: c.Blob,
+			IdempotencyKey: protocol.IdempotencyKey(s.Key(), id), TimeoutMS: r.TimeoutMS, Deadline: r.Deadline,
+		}
+		if c.Blob == "" {
+			work.Arguments = json.RawMessage(normalArguments(c.Arguments))
+		}
+		deadline := protocol.TimerName{Kind: protocol.TimerDeadline, Call: id}
+		list = append(list, work, s.timer(deadline, r.Rev, r.Deadline))
+	}
+	return list
+}
+
+func (s State) timer(name protocol.TimerName, rev uint64, due events.Time) protocol.Timer {
+	return protocol.Timer{
+		V: protocol.Version, Tenant: s.f.Tenant, Chat: s.f.Chat, Rev: rev, Name: name.String(), Due: due,
+	}
+}
+
+// Owes is what [protocol.HeaderOwes] says of the state: the kinds of work owed,
+// each once, in the order of their first.
+func Owes(s State) string {
+	var kinds []string
+	seen := map[string]bool{}
+	for _, w := range Owed(s) {
+		if k := w.Kind(); !seen[k] {
+			seen[k] = true
+			kinds = append(kinds, k)
+		}
+	}
+	return strings.Join(kinds, ",")
+}

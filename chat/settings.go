@@ -1,0 +1,118 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/everturn/everturn/events"
+)
+
+// maxModelBytes bounds the name of a model, maxTools the names in a list.
+const (
+	maxModelBytes = 128
+	maxTools      = 128
+)
+
+// invalidSettings says what is wrong with settings, or nothing. It does not ask
+// whether a model or tool exists: that may change until the turn starts.
+func invalidSettings(s events.Settings) string {
+	switch s.Approval {
+	case "", events.ApprovalAsk, events.ApprovalAuto, events.ApprovalFull:
+	default:
+		return fmt.Sprintf("approval: %.20q, want ask, auto or full", s.Approval)
+	}
+	if len(s.Model) > maxModelBytes || events.RepairText(s.Model) != s.Model {
+		return fmt.Sprintf("model: want at most %d bytes of plain text", maxModelBytes)
+	}
+	if len(s.System) > maxSystemBytes {
+		return fmt.Sprintf("system: %d bytes, at most %d are allowed", len(s.System), maxSystemBytes)
+	}
+	if events.RepairText(s.System) != s.System {
+		return "system: has characters that are not text"
+	}
+	if s.Tools != nil && len(*s.Tools) > maxTools {
+		return fmt.Sprintf("tools: %d names, at most %d are allowed", len(*s.Tools), maxTools)
+	}
+	if l := s.Limits; l != nil {
+		if l.Steps < 0 || l.Steps > events.MaxStepsPerTurn {
+			return fmt.Sprintf("limits.steps: want 0 to %d", events.MaxStepsPerTurn)
+		}
+		if l.OutputTokens < 0 {
+			return "limits.output_tokens: want 0 or more"
+		}
+	}
+	return ""
+}
+
+// turnStarted is the start of the next turn, with the settings in force.
+func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Time, live Live) events.TurnStarted {
+	e := events.TurnStarted{Turn: 1, Cause: cause, Rules: Rules, PromptRules: PromptRules, At: at}
+	merged := live.Defaults.Merge(s.f.Settings)
+	if t := s.tip(); t != nil {
+		e.Turn, e.Parent = t.Number+1, t.Number
+		if len(inputs) == 0 {
+			merged = merged.Merge(s.wished(t)) // what was wished for the turn it goes on with
+		}
+	}
+	for _, in := range inputs {
+		e.Inputs = append(e.Inputs, in.ID)
+	}
+	if len(inputs) > 0 && inputs[0].Settings != nil {
+		merged = merged.Merge(*inputs[0].Settings)
+	}
+	effective := resolve(merged, live)
+	e.Settings.Digest = digestOf(effective)
+	if !slices.ContainsFunc(s.f.Bodies, func(b body) bool { return b.Digest == e.Settings.Digest }) {
+		e.Settings.Body = &effective
+	}
+	return e
+}
+
+// wished is what the input that led to t said about settings, through any
+// number of retries and continuations.
+func (s State) wished(t *turn) events.Settings {
+	for _, past := range slices.Backward(s.f.Past) {
+		if past.Number > t.Number || len(past.Inputs) == 0 {
+			continue
+		}
+		if past.Inputs[0].Settings == nil {
+			break
+		}
+		return *past.Inputs[0].Settings
+	}
+	return events.Settings{}
+}
+
+// resolve makes settings into what a turn runs with. A tool that is named but
+// not on offer is left out: the model is not told of it.
+func resolve(s events.Settings, live Live) events.Effective {
+	e := events.Effective{Model: s.Model, System: s.System, Approval: s.Approval, Pool: live.Pools[s.Model]}
+	if e.Approval == "" {
+		e.Approval = events.ApprovalAuto
+	}
+	if e.Pool == "" {
+		e.Pool = DefaultPool
+	}
+	if s.Limits != nil {
+		e.Limits = *s.Limits
+	}
+	if e.Limits.Steps == 0 {
+		e.Limits.Steps = events.MaxStepsPerTurn
+	}
+	for _, tool := range live.Tools {
+		if s.Tools == nil || slices.Contains(*s.Tools, tool.Name) {
+			e.Tools = append(e.Tools, tool)
+		}
+	}
+	return e
+}
+
+// digestOf is the digest of a value's JSON.
+func digestOf(v any) events.Digest {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("chat: %T without JSON: %v", v, err)) // plain structs only
+	}
+	return events.DigestOf(b)
+}

@@ -1,0 +1,320 @@
+package chat
+
+import (
+	"slices"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// FoldVersion numbers the form of the folded state. Snapshots of another
+// version are not read.
+const FoldVersion = 1
+
+const (
+	// ringCommands is how many decided commands a chat remembers.
+	ringCommands = 256
+	// ringSettings is how many bodies of settings a chat remembers.
+	ringSettings = 8
+)
+
+// State is a chat folded from its log. The zero State is a chat that does not
+// exist.
+//
+// A State is a value: Apply returns a new one and leaves the old as it was, so
+// both may be used, from any goroutine. Parts of them are shared.
+type State struct {
+	f fields
+
+	// Not part of what a state is, only of where it stands in its log: both
+	// change when a commit's clock does.
+	prev string
+	at   events.Time
+}
+
+// fields is the explicit, sorted JSON form of a state. Every slice in it is
+// replaced, never written to.
+type fields struct {
+	Tenant    string          `json:"tenant"`
+	Chat      string          `json:"chat"`
+	Rev       uint64          `json:"rev"`
+	Created   uint64          `json:"created"`
+	Decisions uint64          `json:"decisions"`
+	Commands  []decided       `json:"commands,omitempty"`
+	Settings  events.Settings `json:"settings"`
+	Bodies    []body          `json:"bodies,omitempty"`
+	Archived  bool            `json:"archived"`
+	Waiting   []input         `json:"waiting,omitempty"`
+	Past      []*turn         `json:"past,omitempty"`    // ended turns, oldest first
+	Current   *turn           `json:"current,omitempty"` // the open turn
+
+	// Stalled is a chat whose last turn failed: what waits keeps waiting until a
+	// person sends or retries.
+	Stalled bool `json:"stalled"`
+}
+
+// decided is what the ring remembers of a command.
+type decided struct {
+	Number uint64         `json:"number"`
+	Reply  protocol.Reply `json:"reply"`
+}
+
+// body is a set of settings that a turn.started wrote out.
+type body struct {
+	Digest    events.Digest    `json:"digest"`
+	Effective events.Effective `json:"effective"`
+}
+
+// input is what a user said.
+type input struct {
+	ID       string           `json:"id"`
+	Parts    []events.Part    `json:"parts,omitempty"`
+	Mode     events.SendMode  `json:"mode"`
+	Settings *events.Settings `json:"settings,omitempty"`
+}
+
+// ending says how a turn ended; empty means it has not.
+type ending string
+
+const (
+	endedCompleted   ending = "completed"
+	endedFailed      ending = "failed"
+	endedInterrupted ending = "interrupted"
+)
+
+type turn struct {
+	Number   int              `json:"number"`
+	Parent   int              `json:"parent"`
+	Cause    events.TurnCause `json:"cause"`
+	Inputs   []input          `json:"inputs,omitempty"`
+	Settings events.Digest    `json:"settings"`
+	Rules    int              `json:"rules"`
+	Steps    []*step          `json:"steps,omitempty"`
+	Attempts int              `json:"attempts"`
+	Calls    int              `json:"calls,omitempty"`
+	Usage    events.Usage     `json:"usage"`
+	Ended    ending           `json:"ended"`
+	Finish   events.Finish    `json:"finish,omitempty"`
+
+	// Interrupted is when the end timer is due; zero while nobody interrupts.
+	Interrupted events.Time `json:"interrupted,omitempty"`
+	Reason      string      `json:"reason,omitempty"`
+}
+
+// phase says where a step stands.
+type phase string
+
+const (
+	phaseOpen        phase = "open"    // an attempt is under way
+	phaseWaiting     phase = "waiting" // for the retry timer
+	phaseCrashed     phase = "crashed" // the next attempt is due at once
+	phaseFailed      phase = "failed"  // for good
+	phaseInterrupted phase = "interrupted"
+	phaseCompleted   phase = "completed"
+)
+
+type step struct {
+	Number  int               `json:"number"`
+	Phase   phase             `json:"phase"`
+	Attempt int               `json:"attempt"`
+	Rev     uint64            `json:"rev"` // of the commit that requested the attempt
+	Quick   int               `json:"quick"`
+	Model   string            `json:"model"`
+	Pool    string            `json:"pool"`
+	RetryAt events.Time       `json:"retry_at,omitempty"`
+	Class   events.ErrorClass `json:"class,omitempty"`
+	Message string            `json:"message,omitempty"`
+	Parts   []events.Part     `json:"parts,omitempty"`
+	Stop    events.Stop       `json:"stop,omitempty"`
+	Calls   []call            `json:"calls,omitempty"`
+}
+
+type call struct {
+	Ordinal   int           `json:"ordinal"`
+	Tool      string        `json:"tool"`
+	Arguments string        `json:"arguments"`
+	Blob      events.Digest `json:"blob,omitempty"` // in place of large arguments
+
+	Requested *requested `json:"requested,omitempty"`
+	Started   *started   `json:"started,omitempty"`
+	Starts    int        `json:"starts"`
+	Result    *result    `json:"result,omitempty"`
+}
+
+// requested is a call that was handed out.
+type requested struct {
+	Rev        uint64        `json:"rev"`
+	Group      string        `json:"group"`
+	Manifest   events.Digest `json:"manifest"`
+	Idempotent bool          `json:"idempotent"`
+	ReadOnly   bool          `json:"read_only"`
+	TimeoutMS  int64         `json:"timeout_ms"`
+	Deadline   events.Time   `json:"deadline"`
+}
+
+// started is the newest licence given for a call.
+type started struct {
+	Claim    string      `json:"claim"`
+	Delivery uint64      `json:"delivery"`
+	Runner   string      `json:"runner"`
+	At       events.Time `json:"at"`
+}
+
+type result struct {
+	Status  events.ToolStatus `json:"status"`
+	Parts   []events.Part     `json:"parts,omitempty"`
+	IsError bool              `json:"is_error"`
+}
+
+// Exists reports whether the chat was created.
+func (s State) Exists() bool { return s.f.Rev > 0 }
+
+// Key names the chat.
+func (s State) Key() events.Key { return events.Key{Tenant: s.f.Tenant, Chat: s.f.Chat} }
+
+// Rev is the number of the last commit folded.
+func (s State) Rev() uint64 { return s.f.Rev }
+
+// Prev is the hash of the last commit folded, for the next one to name.
+func (s State) Prev() string { return s.prev }
+
+// At is the time of the last commit folded; the next one's is not before it.
+func (s State) At() events.Time { return s.at }
+
+// Created is the sequence in COMMANDS of the command that created the chat.
+func (s State) Created() uint64 { return s.f.Created }
+
+// Decisions counts the commands decided so far.
+func (s State) Decisions() uint64 { return s.f.Decisions }
+
+// Outcome is what was decided about a command, if it is among the newest 256.
+func (s State) Outcome(command string) (protocol.Reply, bool) {
+	d := s.decided(command)
+	if d == nil {
+		return protocol.Reply{}, false
+	}
+	return d.Reply, true
+}
+
+// Age counts the commands decided after that one, if it is still remembered.
+func (s State) Age(command string) (uint64, bool) {
+	d := s.decided(command)
+	if d == nil {
+		return 0, false
+	}
+	return s.f.Decisions - d.Number, true
+}
+
+func (s State) decided(command string) *decided {
+	for i := range slices.Backward(s.f.Commands) { // the newest are asked for most
+		if s.f.Commands[i].Reply.ID == command {
+			return &s.f.Commands[i]
+		}
+	}
+	return nil
+}
+
+// Running is the number of the open turn.
+func (s State) Running() (int, bool) {
+	if s.f.Current == nil {
+		return 0, false
+	}
+	return s.f.Current.Number, true
+}
+
+// Interrupting reports whether the open turn is on its way to turn.interrupted.
+func (s State) Interrupting() bool {
+	return s.f.Current != nil && s.f.Current.Interrupted != 0
+}
+
+// OpenAttempt is the attempt whose outcome is awaited.
+func (s State) OpenAttempt() (events.StepID, int, bool) {
+	t, st := s.lastStep()
+	if st == nil || st.Phase != phaseOpen {
+		return events.StepID{}, 0, false
+	}
+	return events.StepID{Turn: t.Number, Step: st.Number}, st.Attempt, true
+}
+
+// AttemptOpen reports whether the outcome of that attempt is awaited.
+func (s State) AttemptOpen(id events.StepID, attempt int) bool {
+	open, n, ok := s.OpenAttempt()
+	return ok && open == id && n == attempt
+}
+
+// CallOpen reports whether the call was handed out and has no result.
+func (s State) CallOpen(id events.CallID) bool {
+	c := s.call(id)
+	return c != nil && c.Requested != nil && c.Result == nil
+}
+
+// Effective is what the newest turn runs, or ran, with.
+func (s State) Effective() (events.Effective, bool) {
+	t := s.tip()
+	if t == nil {
+		return events.Effective{}, false
+	}
+	return s.effective(t), true
+}
+
+// effective gives the settings of one of the newest turns.
+func (s State) effective(t *turn) events.Effective {
+	for i := range slices.Backward(s.f.Bodies) {
+		if s.f.Bodies[i].Digest == t.Settings {
+			return s.f.Bodies[i].Effective
+		}
+	}
+	return events.Effective{}
+}
+
+// tip is the newest turn, open or ended; nil if there was none.
+func (s State) tip() *turn {
+	if s.f.Current != nil {
+		return s.f.Current
+	}
+	if n := len(s.f.Past); n > 0 {
+		return s.f.Past[n-1]
+	}
+	return nil
+}
+
+// lastStep is the open turn and its newest step; both may be nil.
+func (s State) lastStep() (*turn, *step) {
+	t := s.f.Current
+	if t == nil || len(t.Steps) == 0 {
+		return t, nil
+	}
+	return t, t.Steps[len(t.Steps)-1]
+}
+
+// call is a call of the newest step of the open turn: no other can be open.
+func (s State) call(id events.CallID) *call {
+	t, st := s.lastStep()
+	if st == nil || t.Number != id.Turn || st.Number != id.Step {
+		return nil
+	}
+	if id.Ordinal < 1 || id.Ordinal > len(st.Calls) {
+		return nil
+	}
+	return &st.Calls[id.Ordinal-1]
+}
+
+func (t *turn) callID(st *step, c *call) events.CallID {
+	return events.CallID{Turn: t.Number, Step: st.Number, Ordinal: c.Ordinal}
+}
+
+func (t *turn) totals() events.Totals {
+	return events.Totals{Steps: len(t.Steps), Attempts: t.Attempts, Calls: t.Calls, Usage: t.Usage}
+}
+
+func (c *call) open() bool { return c.Result == nil }
+
+// settledWithout says what an open call comes to when nobody can tell: cancelled
+// (or timeout) only if the effect certainly did not happen.
+func (c *call) settledWithout(certainly events.ToolStatus) events.ToolStatus {
+	r := c.Requested
+	if r == nil || r.ReadOnly || !r.Idempotent && c.Started == nil {
+		return certainly
+	}
+	return events.ToolUnknown
+}
