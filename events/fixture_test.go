@@ -1,47 +1,6 @@
 package events_test
 
-import (
-	"bytes"
-	"errors"
-	"flag"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"testing"
-
-	"github.com/everturn/everturn/events"
-)
-
-// freeze writes the wire files that do not exist yet. There is no flag that
-// changes one: a wire file, once committed, is data that is out in the world.
-var freeze = flag.Bool("freeze", false, "write wire files that are missing")
-
-// frozen gives the bytes of a wire file, without the line break at its end.
-// With -freeze it is created from want first, if it is missing.
-func frozen(t *testing.T, name string, want []byte) []byte {
-	t.Helper()
-	path := filepath.Join("testdata", "wire", name)
-	if *freeze {
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		switch {
-		case errors.Is(err, fs.ErrExist):
-		case err != nil:
-			t.Fatal(err)
-		default:
-			if _, err := file.Write(append(want, '\n')); err != nil {
-				t.Fatal(err)
-			}
-			if err := file.Close(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v\na new event needs its wire file: run go test ./events -freeze and commit what it wrote", err)
-	}
-	return bytes.TrimSuffix(b, []byte("\n"))
-}
+import "github.com/everturn/everturn/events"
 
 // example is an event twice: with every field set, and with as few as can be.
 type example struct {

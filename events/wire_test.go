@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/wiretest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -36,7 +37,7 @@ func TestWire(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				file := frozen(t, string(name)+"."+tt.size+".json", encoded)
+				file := wiretest.Frozen(t, string(name)+"."+tt.size+".json", encoded)
 
 				got, err := events.DecodeEvent(name, file)
 				if err != nil {
@@ -194,7 +195,7 @@ func TestCommitWire(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := frozen(t, name, encoded)
+			file := wiretest.Frozen(t, name, encoded)
 			got, err := events.Decode(file)
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/everturn/everturn/events"
@@ -148,8 +149,16 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return string(e.Code) + ": " + e.Detail }
 
+// maxDetailBytes bounds what a refusal repeats: the name of an unknown field is
+// as long as its sender likes.
+const maxDetailBytes = 300
+
 func refuse(code events.Code, format string, args ...any) *RefusedError {
-	return &RefusedError{Code: code, Detail: fmt.Sprintf(format, args...)}
+	detail := fmt.Sprintf(format, args...)
+	if len(detail) > maxDetailBytes {
+		detail = strings.ToValidUTF8(detail[:maxDetailBytes], "") + "…"
+	}
+	return &RefusedError{Code: code, Detail: detail}
 }
 
 // DecodeCommand reads the body of a command. The error is a [*RefusedError]:

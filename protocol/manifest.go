@@ -57,8 +57,10 @@ func (m Manifest) Validate() error {
 	var schema map[string]any
 	if err := json.Unmarshal(m.Schema, &schema); err != nil {
 		errs = append(errs, fmt.Errorf("schema: want a JSON object: %w", err))
+	} else if schema == nil {
+		errs = append(errs, errors.New("schema: want a JSON object, not null"))
 	}
-	if m.TimeoutMS < 0 || time.Duration(m.TimeoutMS)*time.Millisecond > maxTimeout {
+	if m.TimeoutMS < 0 || m.TimeoutMS > maxTimeout.Milliseconds() {
 		errs = append(errs, fmt.Errorf("timeout_ms: want 0 to %d", maxTimeout.Milliseconds()))
 	}
 	switch m.Policy {

@@ -68,7 +68,7 @@ func ParseLogSubject(s string) (shard int, k events.Key, err error) {
 		return 0, events.Key{}, err
 	}
 	shard, err = strconv.Atoi(t[0])
-	if err != nil {
+	if err != nil || shard < 0 || strconv.Itoa(shard) != t[0] {
 		return 0, events.Key{}, fmt.Errorf("subject %q: shard is not a number", s)
 	}
 	k = events.Key{Tenant: t[1], Chat: t[2]}

@@ -54,9 +54,12 @@ func ParseTimerName(s string) (TimerName, error) {
 		n.Call, err = events.ParseCallID(rest, "-")
 		return n, err
 	case TimerEnd:
-		var err error
-		n.Turn, err = strconv.Atoi(rest)
-		return n, err
+		turn, err := strconv.Atoi(rest)
+		if err != nil || turn < 0 || strconv.Itoa(turn) != rest {
+			return TimerName{}, fmt.Errorf("timer %.70q: want the number of a turn", s)
+		}
+		n.Turn = turn
+		return n, nil
 	}
-	return TimerName{}, fmt.Errorf("timer %q: unknown kind", s)
+	return TimerName{}, fmt.Errorf("timer %.70q: unknown kind", s)
 }
