@@ -29,6 +29,10 @@ type Decision struct {
 	// leader after the message came.
 	Events []events.Event
 
+	// Large is content that stands in Events by digest only. It must be stored
+	// before they are.
+	Large []Content
+
 	// Claim and Result answer the runner that asked; set for those messages.
 	Claim  *protocol.ClaimAnswer
 	Result *protocol.ResultAnswer
@@ -49,6 +53,7 @@ func Handle(s State, m Message, at events.Time, live Live) Decision {
 	if len(d.Events) == 0 {
 		return d
 	}
+	d.Events, d.Large = detachLarge(d.Events)
 	s = s.clone()
 	s.f.Rev++ // as the commit will
 	next := d.Events

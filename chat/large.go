@@ -1,0 +1,71 @@
+package chat
+
+import (
+	"fmt"
+
+	"github.com/everturn/everturn/events"
+)
+
+// Content is what a decision took out of its events because it was too large
+// for them. It is stored under its digest before the commit is.
+type Content struct {
+	Digest events.Digest
+	Bytes  []byte
+}
+
+// maxEventsBytes is how much of a commit the events of the message itself may
+// take: what they bring about needs room too, above all the settings of a turn.
+const maxEventsBytes = events.MaxCommitBytes - 192<<10
+
+// detachLarge takes content above [events.MaxInlineBytes] out of the events,
+// and then the largest that is left until they fit into a commit. It happens
+// before anything is folded, so that the prompt a decision records the digest of
+// is the one every later reader of the log makes.
+func detachLarge(list []events.Event) ([]events.Event, []Content) {
+	var taken []Content
+	for i, e := range list {
+		for j, p := range events.Parts(e) {
+			if p.ContentBytes() > events.MaxInlineBytes {
+				list[i], taken = detachPart(list[i], j, taken)
+			}
+		}
+	}
+	for size := encodedBytes(list); size > maxEventsBytes; size = encodedBytes(list) {
+		at, part, largest := 0, 0, 0
+		for i, e := range list {
+			for j, p := range events.Parts(e) {
+				if n := p.ContentBytes(); n > largest {
+					at, part, largest = i, j, n
+				}
+			}
+		}
+		if largest < minDetachBytes {
+			break // nothing is won any more; the commit's own limit decides
+		}
+		list[at], taken = detachPart(list[at], part, taken)
+	}
+	return list, taken
+}
+
+// minDetachBytes is the size below which a digest takes as much room as the content.
+const minDetachBytes = 256
+
+// detachPart takes one part's content out of an event, which may be shared.
+func detachPart(e events.Event, part int, taken []Content) (events.Event, []Content) {
+	parts := append([]events.Part(nil), events.Parts(e)...)
+	detached, content := parts[part].Detach()
+	parts[part] = detached
+	return events.WithParts(e, parts), append(taken, Content{Digest: detached.Blob, Bytes: content})
+}
+
+func encodedBytes(list []events.Event) int {
+	n := 0
+	for _, e := range list {
+		b, err := events.EncodeEvent(e)
+		if err != nil {
+			panic(fmt.Sprintf("chat: event without JSON: %v", err)) // plain structs only
+		}
+		n += len(b)
+	}
+	return n
+}
