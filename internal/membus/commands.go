@@ -1,0 +1,98 @@
+package membus
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Prefixes of what the queues hold; a subject function spells them.
+var (
+	commandPrefix = prefixOf(protocol.CommandSubject(events.Key{Tenant: protocol.Any, Chat: protocol.Any}, protocol.Any))
+	duePrefix     = prefixOf(protocol.TimerDueSubject(events.Key{Tenant: protocol.Any, Chat: protocol.Any}, protocol.Any))
+)
+
+// prefixOf is the part of a filter before its first wildcard.
+func prefixOf(filter string) string {
+	for i := range filter {
+		if filter[i:i+1] == protocol.Any {
+			return filter[:i]
+		}
+	}
+	return filter
+}
+
+// Commands are the stored commands, in order.
+func (s *Server) Commands() []protocol.Stored {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.commands.all()
+}
+
+// Work is the stored work, in order.
+func (s *Server) Work() []protocol.Stored {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.work.all()
+}
+
+// Timers counts the timers that are set or due.
+func (s *Server) Timers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.schedules) + len(s.timers.messages)
+}
+
+func (q *queue) all() []protocol.Stored {
+	all := make([]protocol.Stored, 0, len(q.messages))
+	for _, m := range q.messages {
+		all = append(all, m.Stored)
+	}
+	return all
+}
+
+// commands implements [orchestrator.Commands].
+type commands struct{ p *Process }
+
+func (c commands) Fetch(ctx context.Context, limit int) ([]protocol.Delivery, error) {
+	return c.p.server.commands.fetch(ctx, c.p, "commands", commandPrefix, limit)
+}
+
+func (c commands) First(ctx context.Context, k events.Key, from uint64) (protocol.Stored, error) {
+	op := Op{Kind: "commands.first", Subject: k.String(), Stage: StageRead}
+	return step(ctx, c.p, op, func(Fate) (protocol.Stored, error) {
+		return c.p.server.commands.from(from, prefixOf(protocol.CommandSubject(k, protocol.Any)))
+	})
+}
+
+func (c commands) Oldest(ctx context.Context, from uint64) (protocol.Stored, error) {
+	return step(ctx, c.p, Op{Kind: "commands.oldest", Stage: StageRead}, func(Fate) (protocol.Stored, error) {
+		return c.p.server.commands.from(from, commandPrefix)
+	})
+}
+
+func (c commands) Delete(ctx context.Context, sequence uint64) error {
+	op := Op{Kind: "commands.delete", Subject: strconv.FormatUint(sequence, 10), Stage: StageWrite}
+	_, err := step(ctx, c.p, op, func(Fate) (struct{}, error) {
+		c.p.server.commands.remove(sequence)
+		c.p.server.change()
+		return struct{}{}, nil
+	})
+	return err
+}
+
+func (c commands) Reply(ctx context.Context, tenant string, r protocol.Reply) error {
+	subject := protocol.ReplySubject(tenant, r.ID)
+	_, err := step(ctx, c.p, Op{Kind: "commands.reply", Subject: subject, Stage: StageWrite}, func(Fate) (struct{}, error) {
+		for _, listener := range c.p.server.replies[subject] {
+			select {
+			case listener <- r:
+			default: // it has an outcome already
+			}
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
