@@ -23,12 +23,18 @@ const maxEventsBytes = events.MaxCommitBytes - 192<<10
 // is the one every later reader of the log makes.
 func detachLarge(list []events.Event) ([]events.Event, []Content) {
 	var taken []Content
+	left := 0
 	for i, e := range list {
 		for j, p := range events.Parts(e) {
-			if p.ContentBytes() > events.MaxInlineBytes {
+			if n := p.ContentBytes(); n > events.MaxInlineBytes {
 				list[i], taken = detachPart(list[i], j, taken)
+			} else {
+				left += n
 			}
 		}
+	}
+	if left <= events.MaxInlineBytes {
+		return list, taken // it fits without counting, which is the usual case
 	}
 	for size := encodedBytes(list); size > maxEventsBytes; size = encodedBytes(list) {
 		at, part, largest := 0, 0, 0
