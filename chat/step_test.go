@@ -1,0 +1,127 @@
+package chat_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+	"github.com/everturn/everturn/protocol"
+)
+
+func retryDue(attempt int) chat.TimerDue {
+	return due(protocol.TimerName{Kind: protocol.TimerRetry, Step: events.StepID{Turn: 1, Step: 1}, Attempt: attempt})
+}
+
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		name string
+		run  func(t *testing.T, s *story)
+	}{
+		{"S2.2 a retryable failure is retried when its timer comes, once", func(t *testing.T, s *story) {
+			s.send("a")
+			list := s.fail(model.Error{Class: events.ClassOverloaded})
+			wants(t, list, "step.failed")
+			wait := find[events.StepFailed](t, list).RetryAt.Sub(noon)
+			if wait < 800*time.Millisecond || wait > 1200*time.Millisecond {
+				t.Errorf("first retry after %v, want 1 s and a fifth", wait)
+			}
+			wants(t, s.tell(retryDue(1)), "step.requested")
+			wants(t, s.tell(retryDue(1)))
+			wants(t, s.tell(retryDue(2)))
+		}},
+		{"S2.2 Retry-After is kept to, absurd ones are ignored", func(t *testing.T, s *story) {
+			s.send("a")
+			list := s.fail(model.Error{Class: events.ClassRateLimit, RetryAfter: 30 * time.Second})
+			if wait := find[events.StepFailed](t, list).RetryAt.Sub(noon); wait < 30*time.Second || wait > 36*time.Second {
+				t.Errorf("retry after %v", wait)
+			}
+			s.tell(retryDue(1))
+			list = s.fail(model.Error{Class: events.ClassRateLimit, RetryAfter: 2 * time.Hour})
+			if wait := find[events.StepFailed](t, list).RetryAt.Sub(noon); wait > 3*time.Second {
+				t.Errorf("retry after %v", wait)
+			}
+		}},
+		{"S2.2 interrupted streams are retried quickly five times", func(t *testing.T, s *story) {
+			s.send("a")
+			for n, low := range []time.Duration{200, 400, 800, 1600, 3200} {
+				low *= time.Millisecond
+				list := s.fail(model.Error{Class: events.ClassIncomplete})
+				if wait := find[events.StepFailed](t, list).RetryAt.Sub(noon); wait < low || wait > low+low/5 {
+					t.Errorf("quick retry %d after %v, want %v to a fifth more", n+1, wait, low)
+				}
+				s.tell(retryDue(n + 1))
+			}
+			list := s.fail(model.Error{Class: events.ClassIncomplete})
+			if wait := find[events.StepFailed](t, list).RetryAt.Sub(noon); wait < 25*time.Second {
+				t.Errorf("the sixth retry comes after %v, want the long delay", wait)
+			}
+		}},
+		{"S2.2 the 25th failure is the last", func(t *testing.T, s *story) {
+			s.send("a")
+			for n := 1; n < events.MaxAttemptsPerStep; n++ {
+				s.fail(model.Error{Class: events.ClassInternal})
+				s.tell(retryDue(n))
+			}
+			wants(t, s.fail(model.Error{Class: events.ClassInternal}), "step.failed", "turn.failed")
+			s.answers()
+		}},
+		{"S2.2 the same failure waits the same time", func(t *testing.T, s *story) {
+			s.send("a")
+			m := s.ended(nil, &model.Error{Class: events.ClassTimeout})
+			a := chat.Handle(s.state, m, noon, live())
+			b := chat.Handle(s.state, m, noon, live())
+			if find[events.StepFailed](t, a.Events).RetryAt != find[events.StepFailed](t, b.Events).RetryAt {
+				t.Error("the delay is not derived")
+			}
+		}},
+		{"S2.3 what no retry helps fails the turn", func(t *testing.T, s *story) {
+			for _, c := range []events.ErrorClass{
+				events.ClassQuota, events.ClassAuth, events.ClassContextTooLarge, events.ClassInvalidRequest, events.ClassUnknown,
+			} {
+				s.send("a")
+				wants(t, s.fail(model.Error{Class: c}), "step.failed", "turn.failed")
+			}
+			s.answers()
+		}},
+		{"S2.5 a crashed attempt is closed and followed in one commit", func(t *testing.T, s *story) {
+			s.send("a")
+			lost := chat.AttemptLost{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1}
+			wants(t, s.tell(lost), "step.failed", "step.requested")
+			wants(t, s.tell(lost))
+		}},
+		{"a late answer of a closed attempt changes nothing", func(t *testing.T, s *story) {
+			s.send("a")
+			late := s.ended(&model.Answer{Parts: []events.Part{events.Text("late")}, Stop: events.StopEnd}, nil)
+			s.tell(chat.AttemptLost{Step: late.Step, Attempt: late.Attempt})
+			wants(t, s.tell(late))
+			wants(t, s.answer(events.Text("in time")), "step.completed", "turn.completed")
+		}},
+		{"S2.7 calls cut by the length limit are not run", func(t *testing.T, s *story) {
+			s.send("a")
+			list := s.stopped(events.StopLength, call("pay", `{"pa`))
+			wants(t, list, "step.completed", "tool.completed", "step.requested")
+			if r := find[events.ToolCompleted](t, list); r.Status != events.ToolInvalid {
+				t.Errorf("status %q", r.Status)
+			}
+		}},
+		{"S4.12 500 calls in a step end it visibly", func(t *testing.T, s *story) {
+			s.send("a")
+			list := s.answer(slices.Repeat([]events.Part{call("look", "{}")}, 500)...)
+			wants(t, list, "step.failed", "turn.failed")
+			if c := find[events.TurnFailed](t, list).Class; c != events.ClassTooManyCalls {
+				t.Errorf("class %q", c)
+			}
+			s.answers()
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(t, begin(t))
+		})
+	}
+}
