@@ -1,0 +1,236 @@
+// Package client is the Go client of Everturn: it sends commands, asks queries
+// and watches chats, over any NATS connection that may do so.
+//
+// It needs nothing but the subjects of its tenant. Everything it does can be done
+// with a plain NATS client; docs/COMMANDS.md shows how.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Client speaks for one tenant. It is safe for concurrent use.
+type Client struct {
+	nc     *nats.Conn
+	tenant string
+	by     string
+}
+
+// DefaultTenant is the tenant where there is only one.
+const DefaultTenant = "default"
+
+// How long one exchange may take before it is tried again. The whole is bounded
+// by the caller's context.
+const (
+	storeTry  = 5 * time.Second
+	replyTry  = 2 * time.Second
+	queryTry  = 5 * time.Second
+	storeWait = 250 * time.Millisecond // between two tries
+)
+
+// New makes a client on an open connection, which stays the caller's. By is who
+// the commands are said to come from; it may be empty.
+func New(nc *nats.Conn, tenant, by string) *Client {
+	if tenant == "" {
+		tenant = DefaultTenant
+	}
+	return &Client{nc: nc, tenant: tenant, by: by}
+}
+
+// NewID mints an id for a chat or a command.
+func NewID() string { return ulid.Make().String() }
+
+// Key names a chat of the client's tenant.
+func (c *Client) Key(chat string) events.Key { return events.Key{Tenant: c.tenant, Chat: chat} }
+
+// RejectedError is a command that was decided with a no. Match its Code.
+type RejectedError struct {
+	protocol.Reply
+}
+
+func (e *RejectedError) Error() string {
+	if e.Message == "" {
+		return string(e.Code)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+// ErrNoStreams means that nothing on the server takes commands: the streams were
+// not set up, or the connection is not allowed to use them.
+var ErrNoStreams = errors.New("no stream takes this command; set the streams up with `everturn streams apply`, or check the permissions")
+
+// ErrNoService means that nobody answers queries: no projection is running.
+var ErrNoService = errors.New("nobody answers queries; is a projection running?")
+
+// Command stores a command and waits until it is decided. A no is a
+// [*RejectedError].
+//
+// If ctx ends first the command may still take effect: its id, which the error
+// names, can be asked for with [Client.Outcome]. Trying again inside Command never
+// makes two commands of one.
+func (c *Client) Command(ctx context.Context, chat string, body protocol.Body) (protocol.Reply, error) {
+	id := NewID()
+	r, err := c.CommandWithID(ctx, chat, id, body)
+	if err != nil && ctx.Err() != nil {
+		return r, fmt.Errorf("command %s: %w", id, err)
+	}
+	return r, err
+}
+
+// CommandWithID is [Client.Command] with an id the caller minted: the same id is
+// the same command, however often it is sent.
+func (c *Client) CommandWithID(ctx context.Context, chat, id string, body protocol.Body) (protocol.Reply, error) {
+	key := c.Key(chat)
+	if err := key.Validate(); err != nil {
+		return protocol.Reply{}, err
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return protocol.Reply{}, fmt.Errorf("encode %s: %w", body.Verb(), err)
+	}
+	replies, err := c.nc.SubscribeSync(protocol.ReplySubject(c.tenant, id))
+	if err != nil {
+		return protocol.Reply{}, fmt.Errorf("subscribe to the reply: %w", err)
+	}
+	defer func() { _ = replies.Unsubscribe() }() // fails only on a closed connection
+
+	msg := nats.NewMsg(protocol.CommandSubject(key, string(body.Verb())))
+	msg.Data = data
+	msg.Header.Set(protocol.HeaderID, id)
+	if c.by != "" {
+		msg.Header.Set(protocol.HeaderBy, c.by)
+	}
+	if err := c.store(ctx, msg); err != nil {
+		return protocol.Reply{}, err
+	}
+	return c.reply(ctx, chat, id, replies)
+}
+
+// store publishes until the stream has taken the message.
+func (c *Client) store(ctx context.Context, msg *nats.Msg) error {
+	for {
+		try, cancel := context.WithTimeout(ctx, storeTry)
+		answer, err := c.nc.RequestMsgWithContext(try, msg)
+		cancel()
+		switch {
+		case err == nil:
+			return stored(answer.Data)
+		case errors.Is(err, nats.ErrNoResponders):
+			return ErrNoStreams
+		case ctx.Err() != nil:
+			return fmt.Errorf("store the command: %w", err)
+		}
+		select { // the same id again is the same command
+		case <-ctx.Done():
+			return fmt.Errorf("store the command: %w", err)
+		case <-time.After(storeWait):
+		}
+	}
+}
+
+func stored(ack []byte) error {
+	var answer struct {
+		Error *struct {
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(ack, &answer); err != nil {
+		return fmt.Errorf("store the command: the server's answer is no acknowledgement: %w", err)
+	}
+	if answer.Error != nil {
+		return fmt.Errorf("store the command: %s", answer.Error.Description)
+	}
+	return nil
+}
+
+// reply waits for the outcome. A reply can be lost; then the log is asked.
+func (c *Client) reply(ctx context.Context, chat, id string, replies *nats.Subscription) (protocol.Reply, error) {
+	for {
+		try, cancel := context.WithTimeout(ctx, replyTry)
+		msg, err := replies.NextMsgWithContext(try)
+		cancel()
+		if err == nil {
+			var r protocol.Reply
+			if err := json.Unmarshal(msg.Data, &r); err != nil {
+				return r, fmt.Errorf("reply: %w", err)
+			}
+			return outcome(r)
+		}
+		if ctx.Err() != nil {
+			return protocol.Reply{}, fmt.Errorf("wait for the outcome: %w", ctx.Err())
+		}
+		if r, err := c.Outcome(ctx, chat, id); err == nil || errors.As(err, new(*RejectedError)) {
+			return r, err
+		}
+	}
+}
+
+func outcome(r protocol.Reply) (protocol.Reply, error) {
+	if !r.OK {
+		return r, &RejectedError{Reply: r}
+	}
+	return r, nil
+}
+
+// Outcome asks the log what was decided about a command, at any later time.
+func (c *Client) Outcome(ctx context.Context, chat, id string) (protocol.Reply, error) {
+	var r protocol.Reply
+	if err := c.Query(ctx, "command", map[string]string{"chat": chat, "id": id}, &r); err != nil {
+		return r, err
+	}
+	return outcome(r)
+}
+
+// QueryError is a query that was answered with a no.
+type QueryError struct {
+	Code    events.Code
+	Status  string // HTTP-like number
+	Message string
+}
+
+func (e *QueryError) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }
+
+// Headers with which a micro service answers an error.
+const (
+	headerServiceError     = "Nats-Service-Error"
+	headerServiceErrorCode = "Nats-Service-Error-Code"
+)
+
+// Query asks a projection and decodes its answer into response. A no is a
+// [*QueryError].
+func (c *Client) Query(ctx context.Context, name string, request, response any) error {
+	data, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("query %s: %w", name, err)
+	}
+	try, cancel := context.WithTimeout(ctx, queryTry)
+	defer cancel()
+	msg, err := c.nc.RequestWithContext(try, protocol.QuerySubject(c.tenant, name), data)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return ErrNoService
+	}
+	if err != nil {
+		return fmt.Errorf("query %s: %w", name, err)
+	}
+	if status := msg.Header.Get(headerServiceErrorCode); status != "" {
+		var r protocol.Reply
+		if err := json.Unmarshal(msg.Data, &r); err != nil || r.Code == "" {
+			r.Code = events.CodeUnavailable
+		}
+		return &QueryError{Code: r.Code, Status: status, Message: msg.Header.Get(headerServiceError)}
+	}
+	if err := json.Unmarshal(msg.Data, response); err != nil {
+		return fmt.Errorf("query %s: %w", name, err)
+	}
+	return nil
+}
