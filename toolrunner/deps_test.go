@@ -1,0 +1,16 @@
+package toolrunner_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/everturn/everturn/internal/deptest"
+)
+
+// A loop knows its ports and no server. If this fails, move the code.
+func TestDependencies(t *testing.T) {
+	t.Parallel()
+	deptest.Only(t, slices.Concat(deptest.Pure, deptest.Ours("events", "protocol"), []string{
+		"context", "log/slog", "runtime/debug", "sync", "go.opentelemetry.io/otel/...",
+	})...)
+}

@@ -1,0 +1,210 @@
+package toolrunner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// protocolVersion is the version of the bodies this package reads and writes.
+const protocolVersion = 1
+
+// Times of a delivery.
+const (
+	alivePerAckWait = 5 // how often we speak up within one ack wait
+
+	foreignAway    = time.Second      // before somebody else may have a call we cannot serve, times its deliveries, up to
+	maxForeignAway = 15 * time.Second // which is often enough for a call nobody serves
+	staleAfter     = time.Minute      // past its deadline a call has been settled; clocks agree within [events.Skew]
+	maxCallAge     = 24 * time.Hour   // no deadline is farther away
+
+	downloadAway = 5 * time.Second // before a call is tried again whose arguments could not be had
+	downloadWait = 20 * time.Second
+)
+
+// settlement is what becomes of a delivery.
+type settlement struct {
+	ack  bool
+	away time.Duration // if not ack
+}
+
+var acked = settlement{ack: true}
+
+func later(d time.Duration) settlement { return settlement{away: d} }
+
+// handle does everything about one delivery.
+func (r *Runner) handle(s scopes, d protocol.Delivery) {
+	ctx := s.reporting
+	r.metrics.deliveries.Add(ctx, 1)
+	if d.Count() > 1 {
+		r.metrics.redelivered.Add(ctx, 1)
+	}
+	r.metrics.running.Add(ctx, 1)
+	defer r.metrics.running.Add(ctx, -1)
+
+	hush := r.speakUp(ctx, d)
+	end := r.serveCall(s, d)
+	hush()
+
+	var err error
+	if end.ack {
+		err = d.Ack(ctx)
+	} else {
+		err = d.Later(ctx, end.away)
+	}
+	if err != nil { // it comes again, and then a claim says that it is over
+		r.log.Debug("a call could not be settled in the queue", "subject", d.Subject(), "error", err)
+	}
+}
+
+// speakUp tells the queue that the delivery is still in hand until the returned
+// function is called, which waits for the last of it.
+func (r *Runner) speakUp(ctx context.Context, d protocol.Delivery) (hush func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var speaker sync.WaitGroup
+	speaker.Go(func() {
+		for pause(ctx, r.cfg.AckWait/alivePerAckWait) {
+			if err := d.InProgress(ctx); err != nil && ctx.Err() == nil {
+				r.log.Debug("the queue was not told of progress", "subject", d.Subject(), "error", err)
+			}
+		}
+	})
+	return func() { cancel(); speaker.Wait() }
+}
+
+// serveCall takes one delivery from the queue's bytes to an answered result.
+func (r *Runner) serveCall(s scopes, d protocol.Delivery) settlement {
+	w, err := parseWork(d.Body())
+	if err != nil {
+		r.metrics.malformed.Add(s.reporting, 1)
+		r.log.Error("a call cannot be read", "subject", d.Subject(), "error", err)
+		return r.notServed(d, events.At(d.Stored().Add(maxCallAge)))
+	}
+	t, have := r.tools[w.Tool]
+	if !have || t.digest != w.Manifest {
+		r.metrics.foreign.Add(s.reporting, 1)
+		return r.notServed(d, w.Deadline)
+	}
+	arguments, err := r.arguments(s.accepting, w)
+	switch {
+	case s.accepting.Err() != nil:
+		return later(0)
+	case err != nil:
+		r.log.Warn("the arguments of a call cannot be had", "chat", w.Key(), "call", w.Call, "error", err)
+		return later(downloadAway)
+	}
+	return r.runLicensed(s, d.Count(), w, t, arguments)
+}
+
+// notServed gives back what this runner cannot serve. Another one may; if none
+// does, the deadline settles the call, and after that the message means nothing.
+func (r *Runner) notServed(d protocol.Delivery, deadline events.Time) settlement {
+	if events.At(r.cfg.Clock()) > deadline.Add(staleAfter) {
+		return acked
+	}
+	return later(min(time.Duration(min(d.Count(), uint64(maxForeignAway/foreignAway)))*foreignAway, maxForeignAway))
+}
+
+// parseWork reads a call. What it cannot read may be from a newer release.
+func parseWork(body []byte) (protocol.ToolWork, error) {
+	var w protocol.ToolWork
+	if err := json.Unmarshal(body, &w); err != nil {
+		return w, fmt.Errorf("work: %w", err)
+	}
+	if w.V != protocolVersion {
+		return w, fmt.Errorf("work: version %d is not known", w.V)
+	}
+	if err := w.Key().Validate(); err != nil {
+		return w, fmt.Errorf("work: %w", err)
+	}
+	if w.Call.Ordinal == 0 {
+		return w, errors.New("work: no call is named")
+	}
+	return w, nil
+}
+
+// arguments are those of the work, from the object store if they are large.
+func (r *Runner) arguments(ctx context.Context, w protocol.ToolWork) (json.RawMessage, error) {
+	if w.Blob == "" {
+		if len(w.Arguments) == 0 {
+			return json.RawMessage("{}"), nil
+		}
+		return w.Arguments, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, downloadWait)
+	defer cancel()
+	content, err := r.bus.Download(ctx, w.Key(), w.Blob)
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > events.MaxArgumentsBytes || !json.Valid(content) {
+		return nil, fmt.Errorf("%d bytes that are no arguments", len(content))
+	}
+	return content, nil
+}
+
+// runLicensed asks for the licence, runs the tool and reports.
+func (r *Runner) runLicensed(s scopes, delivery uint64, w protocol.ToolWork, t offered, arguments json.RawMessage) settlement {
+	c := protocol.Claim{
+		V: protocolVersion, Call: w.Call, Rev: w.Rev, Claim: r.cfg.NewID(), Delivery: delivery, Runner: r.cfg.Process,
+	}
+	ctx, cancel := context.WithCancelCause(s.working)
+	defer cancel(nil)
+	e := &entry{chat: w.Key(), call: w.Call, claim: c.Claim, cancel: cancel}
+	r.claims.add(e)
+	defer r.claims.remove(e)
+
+	call := Call{Chat: w.Key(), ID: w.Call, Arguments: arguments, Key: w.IdempotencyKey, Progress: r.progress(ctx, w.Key(), w.Call)}
+	for {
+		// Not ctx: while it is not known whether the licence was given, a stop
+		// changes nothing; the next answer takes it into account.
+		l := r.claim(s.working, e.chat, c)
+		switch l.verdict {
+		case protocol.ClaimOver:
+			return acked
+		case protocol.ClaimGranted:
+		default:
+			return later(l.away)
+		}
+		end := r.executeWatched(ctx, e, c, t, call, r.timeout(w, t), l.until)
+		if end.late {
+			r.metrics.expired.Add(s.reporting, 1)
+			continue
+		}
+		if t.settings.Idempotent && errors.Is(end.cause, ErrStopping) && (!end.begun || end.err != nil) {
+			return later(0) // another process may run it again, as it would if this one had crashed
+		}
+		result := r.result(s.reporting, w, t, end)
+		if !r.report(s.reporting, e.chat, result) {
+			return later(0)
+		}
+		return acked
+	}
+}
+
+// executeWatched runs the tool and meanwhile asks whether it is still wanted.
+func (r *Runner) executeWatched(
+	ctx context.Context, e *entry, c protocol.Claim, t offered, call Call, timeout time.Duration, until time.Time,
+) ending {
+	watching, stop := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { r.watch(watching, e, c) })
+	defer watcher.Wait()
+	defer stop()
+	return r.execute(ctx, t, call, timeout, until)
+}
+
+// timeout is the one the turn was started with; the manifest's stands in.
+func (r *Runner) timeout(w protocol.ToolWork, t offered) time.Duration {
+	ms := w.TimeoutMS
+	if ms <= 0 {
+		ms = t.settings.TimeoutMS
+	}
+	return time.Duration(ms) * time.Millisecond
+}

@@ -1,0 +1,77 @@
+package toolrunner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/everturn/everturn/protocol"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// metrics are those of one runner. Each is explained by its description below.
+type metrics struct {
+	deliveries  metric.Int64Counter
+	redelivered metric.Int64Counter
+	foreign     metric.Int64Counter
+	malformed   metric.Int64Counter
+	claims      metric.Int64Counter
+	expired     metric.Int64Counter
+	calls       metric.Int64Counter
+	ran         metric.Float64Histogram
+	panics      metric.Int64Counter
+	abandoned   metric.Int64Counter
+	results     metric.Int64Counter
+	refused     metric.Int64Counter
+	running     metric.Int64UpDownCounter
+}
+
+func newMetrics(m metric.Meter) (metrics, error) {
+	var errs []error
+	counter := func(name, unit, description string) metric.Int64Counter {
+		c, err := m.Int64Counter("everturn.toolrunner."+name, metric.WithUnit(unit), metric.WithDescription(description))
+		errs = append(errs, err)
+		return c
+	}
+	ran, err := m.Float64Histogram("everturn.toolrunner.call.duration", metric.WithUnit("s"),
+		metric.WithDescription("How long tools ran, by tool."),
+		metric.WithExplicitBucketBoundaries(.005, .025, .1, .5, 1, 5, 15, 60, 120, 600))
+	errs = append(errs, err)
+	running, err := m.Int64UpDownCounter("everturn.toolrunner.running", metric.WithUnit("{call}"),
+		metric.WithDescription("Calls in hand now."))
+	errs = append(errs, err)
+	return metrics{
+		deliveries:  counter("deliveries", "{message}", "Calls taken from the queue."),
+		redelivered: counter("redelivered", "{message}", "Of them, those that somebody had before."),
+		foreign:     counter("foreign", "{message}", "Calls given back because this runner does not have that tool, or another version of it."),
+		malformed:   counter("malformed", "{message}", "Calls that could not be read."),
+		claims:      counter("claims", "{request}", "Licences asked for before an effect, by answer; none means that no answer came."),
+		expired:     counter("grants.expired", "{request}", "Licences that came too late to be used and were asked for again."),
+		calls:       counter("calls", "{call}", "Calls that ended here, by status and tool."),
+		ran:         ran,
+		panics:      counter("panics", "{call}", "Tools that panicked."),
+		abandoned:   counter("abandoned", "{call}", "Tools that did not return when cancelled and were left behind."),
+		results:     counter("results", "{request}", "Results sent, by answer; none means that no answer came, dropped that another result was first."),
+		refused:     counter("offers.refused", "{manifest}", "Manifests that orchestrators refused."),
+		running:     running,
+	}, errors.Join(errs...)
+}
+
+// noAnswer stands for an answer that did not come.
+const noAnswer = "none"
+
+func (m metrics) claim(ctx context.Context, a protocol.ClaimVerdict) {
+	m.claims.Add(ctx, 1, metric.WithAttributes(attribute.String("answer", string(a))))
+}
+
+func (m metrics) result(ctx context.Context, a protocol.ResultVerdict) {
+	m.results.Add(ctx, 1, metric.WithAttributes(attribute.String("answer", string(a))))
+}
+
+func (m metrics) call(ctx context.Context, tool string, r protocol.Result) {
+	name := attribute.String("tool", tool)
+	m.calls.Add(ctx, 1, metric.WithAttributes(name, attribute.String("status", string(r.Status))))
+	m.ran.Record(ctx, float64(r.Timing.RanMS)/millisecondsPerSecond, metric.WithAttributes(name))
+}
+
+const millisecondsPerSecond = 1000

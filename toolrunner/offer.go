@@ -1,0 +1,51 @@
+package toolrunner
+
+import (
+	"context"
+	"time"
+
+	"github.com/everturn/everturn/protocol"
+)
+
+// Times of an offer.
+const (
+	offerWait     = 5 * time.Second  // for an answer
+	maxOfferPause = 15 * time.Second // between tries while nobody answers
+)
+
+// offers tells orchestrators of the tools: until one has answered, and from
+// then on once in a while, since a registry may have been restored from older
+// days.
+func (r *Runner) offers(ctx context.Context) {
+	next := retryPause
+	for ctx.Err() == nil {
+		if r.offerOnce(ctx) {
+			next = retryPause
+			pause(ctx, r.cfg.OfferEvery)
+			continue
+		}
+		pause(ctx, next)
+		next = min(2*next, maxOfferPause)
+	}
+}
+
+func (r *Runner) offerOnce(ctx context.Context) bool {
+	asking, cancel := context.WithTimeout(ctx, offerWait)
+	defer cancel()
+	answer, err := r.bus.Offer(asking, protocol.Offer{
+		V: protocolVersion, Group: r.cfg.Group, Runner: r.cfg.Process, Manifests: r.offer,
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			r.log.Warn("no orchestrator took the offer of tools", "error", err)
+		}
+		return false
+	}
+	for i, why := range answer.Refused {
+		if why != "" && i < len(r.offer) {
+			r.metrics.refused.Add(ctx, 1)
+			r.log.Error("a tool was refused", "tool", r.offer[i].Name, "why", why)
+		}
+	}
+	return true
+}

@@ -1,0 +1,162 @@
+package toolrunner_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+func TestResultIsSentUntilItIsAnswered(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBus()
+		b.onResult = func(n int) (protocol.ResultAnswer, error) {
+			switch {
+			case n < 3:
+				return protocol.ResultAnswer{}, errNoAnswer
+			case n < 20:
+				return unavailable, nil
+			}
+			return committed, nil
+		}
+		began := time.Now()
+		g := start(t, b, effect(), says("done"))
+		d := g.settle(g.work(), 1)
+		d.wantAck(t)
+		if n := len(b.sentResults()); n != 21 {
+			t.Errorf("sent %d times, want 21", n)
+		}
+		if took := d.at.Sub(began); took < 30*time.Second || took > 90*time.Second {
+			t.Errorf("took %v: want pauses that grow, but not for ever", took)
+		}
+	})
+}
+
+func TestDroppedResultIsAcknowledged(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBus()
+		b.onResult = func(int) (protocol.ResultAnswer, error) {
+			return protocol.ResultAnswer{Answer: protocol.ResultDropped}, nil
+		}
+		g := start(t, b, effect(), says("done"))
+		g.settle(g.work(), 1).wantAck(t)
+		if n := len(b.sentResults()); n != 1 {
+			t.Errorf("sent %d times, want once", n)
+		}
+	})
+}
+
+func TestLongResultIsCutInTheMiddle(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, unit string
+		size       int
+	}{
+		{"of one-byte characters", "a", 100 << 10},
+		{"of two-byte characters", "ä", 100 << 10},
+		{"of four-byte characters", "🙂", 100 << 10},
+		{"by one byte", "a", events.MaxResultBytes + 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				whole := "BEGIN" + strings.Repeat(tt.unit, (tt.size-8)/len(tt.unit)) + "END"
+				whole += strings.Repeat("!", max(0, tt.size-len(whole)))
+				g := start(t, newBus(), effect(), says(whole))
+				g.settle(g.work(), 1)
+
+				r := g.wantResult(events.ToolOK)
+				text := r.Parts[0].Text
+				head, rest, found := strings.Cut(text, "\n\n[")
+				marker, tail, closed := strings.Cut(rest, "]\n\n")
+				switch {
+				case !found || !closed:
+					t.Fatal("there is no marker")
+				case len(text) > events.MaxResultBytes || len(text) < events.MaxResultBytes-16:
+					t.Errorf("%d bytes, want nearly %d", len(text), events.MaxResultBytes)
+				case !utf8.ValidString(text):
+					t.Error("half a character was left")
+				case !strings.HasPrefix(whole, head) || !strings.HasSuffix(whole, tail):
+					t.Error("beginning and end are not those of the whole")
+				case len(head) < 2*len(tail)-16 || len(head) > 2*len(tail)+16:
+					t.Errorf("beginning %d, end %d: want two thirds and one", len(head), len(tail))
+				case !strings.Contains(marker, string(r.Blob)) || g.bus.uploads[r.Blob] != whole || !r.Truncated:
+					t.Errorf("blob %q, truncated %v, marker %q", r.Blob, r.Truncated, marker)
+				}
+			})
+		})
+	}
+}
+
+func TestOddBytesAreRepairedAndKept(t *testing.T) {
+	t.Parallel()
+	for name, raw := range map[string]string{
+		"invalid UTF-8, NUL and an escape": "\xe2M\xff\x00\x1b[2J",
+		"a window title":                   "\x1b]0;owned\x07",
+		"bare carriage returns":            strings.Repeat("\r", 1000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				g := start(t, newBus(), effect(), says(raw))
+				g.settle(g.work(), 1)
+				r := g.wantResult(events.ToolOK)
+				if text := r.Parts[0].Text; text != events.RepairText(raw) {
+					t.Errorf("text: %q", text)
+				}
+				if g.bus.uploads[r.Blob] != raw || r.Truncated {
+					t.Errorf("blob %q holds %q, truncated %v", r.Blob, g.bus.uploads[r.Blob], r.Truncated)
+				}
+			})
+		})
+	}
+}
+
+func TestShortTextIsNotStoredTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		g := start(t, newBus(), effect(), says(strings.Repeat("a", events.MaxResultBytes)))
+		g.settle(g.work(), 1)
+		if r := g.wantResult(events.ToolOK); r.Blob != "" || r.Truncated || len(g.bus.uploads) != 0 {
+			t.Errorf("blob %q, truncated %v", r.Blob, r.Truncated)
+		}
+	})
+}
+
+func TestNoTextIsNoPart(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		g := start(t, newBus(), effect(), says(""))
+		g.settle(g.work(), 1)
+		if r := g.wantResult(events.ToolOK); len(r.Parts) != 0 {
+			t.Errorf("parts: %+v", r.Parts)
+		}
+	})
+}
+
+func TestResultGoesWithoutItsWholeWhenThatCannotBeStored(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBus()
+		b.onUpload = func() error { return errors.New("the store is full") }
+		g := start(t, b, effect(), says(strings.Repeat("a", 100<<10)))
+		g.settle(g.work(), 1).wantAck(t)
+		r := g.wantResult(events.ToolOK)
+		if r.Blob != "" || !r.Truncated || !strings.Contains(r.Parts[0].Text, "the whole could not be stored") {
+			t.Errorf("blob %q, truncated %v", r.Blob, r.Truncated)
+		}
+	})
+}
+
+func TestMoreThanCanBeStoredIsSaid(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		g := start(t, newBus(), effect(), says(strings.Repeat("a", protocol.MaxUploadBytes+1)))
+		g.settle(g.work(), 1)
+		r := g.wantResult(events.ToolOK)
+		if len(g.bus.uploads[r.Blob]) != protocol.MaxUploadBytes {
+			t.Errorf("stored %d bytes", len(g.bus.uploads[r.Blob]))
+		}
+		if !strings.Contains(r.Parts[0].Text, "the first 16777216 bytes are stored as sha256:") {
+			t.Error("the marker does not say so")
+		}
+	})
+}

@@ -1,0 +1,224 @@
+package toolrunner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Pauses of a runner.
+const (
+	retryPause = time.Second     // before asking a port again that failed
+	lastWords  = 5 * time.Second // for reporting calls that were cancelled because the runner stops
+)
+
+// Reasons for which a tool's context ends, as [context.Cause] gives them.
+var (
+	ErrTimeout   = errors.New("the tool's time is over")
+	ErrNotWanted = errors.New("the call is not wanted any more")
+	ErrStopping  = errors.New("the runner is stopping")
+)
+
+// Runner runs the tools of one group.
+type Runner struct {
+	cfg     Config
+	bus     Bus
+	tools   map[string]offered
+	offer   []protocol.Manifest // in the order they were given
+	metrics metrics
+	log     *slog.Logger
+	claims  registry
+}
+
+// offered is a tool with what is known of it once and for all.
+type offered struct {
+	tool     Tool
+	manifest protocol.Manifest
+	digest   events.Digest
+	settings events.Tool
+}
+
+// New makes a runner for the tools. All problems of the configuration and of
+// the manifests are reported at once; nothing is touched before Run.
+func New(cfg Config, bus Bus, tools []Tool) (*Runner, error) {
+	cfg = cfg.withDefaults()
+	errs := []error{cfg.problems()}
+	if len(tools) == 0 {
+		errs = append(errs, errors.New("no tools"))
+	}
+	m, err := newMetrics(cfg.Meter)
+	errs = append(errs, err)
+
+	r := &Runner{cfg: cfg, bus: bus, tools: make(map[string]offered, len(tools)), metrics: m}
+	r.log = cfg.Log.With("group", cfg.Group, "process", cfg.Process)
+	for _, t := range tools {
+		errs = append(errs, r.add(t))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("tool runner: %w", err)
+	}
+	return r, nil
+}
+
+func (r *Runner) add(t Tool) error {
+	m := t.Manifest()
+	if m.Group == "" {
+		m.Group = r.cfg.Group
+	}
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	if m.Group != r.cfg.Group {
+		return fmt.Errorf("manifest %q: group %q is not the runner's, %q", m.Name, m.Group, r.cfg.Group)
+	}
+	if _, twice := r.tools[m.Name]; twice {
+		return fmt.Errorf("manifest %q: there are two tools of this name", m.Name)
+	}
+	_, digest := m.Encode()
+	r.tools[m.Name] = offered{tool: t, manifest: m, digest: digest, settings: m.Tool()}
+	r.offer = append(r.offer, m)
+	return nil
+}
+
+// Run serves calls until ctx ends, and waits for everything it started.
+//
+// When ctx ends, no new call is taken. What has not been asked a licence for
+// goes back to the queue at once. Running tools get [Config.Grace] to finish;
+// then they are cancelled, and what became of them is reported. A tool that
+// ignores its cancellation is left running and its call reported as unknown.
+//
+// Run may be called once.
+func (r *Runner) Run(ctx context.Context) error {
+	// A call outlives ctx by the grace, and its report outlives the call.
+	working, stopWork := context.WithCancelCause(context.WithoutCancel(ctx))
+	reporting, stopReports := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork(nil)
+	defer stopReports()
+
+	var listeners sync.WaitGroup
+	listening, stopListening := context.WithCancel(context.WithoutCancel(ctx))
+	listeners.Go(func() {
+		r.keepOn(listening, "listen for stops", func() error { return r.bus.Stops(listening, r.claims.stop) })
+	})
+	listeners.Go(func() {
+		r.keepOn(listening, "answer for claims", func() error {
+			return r.bus.Answer(listening, r.cfg.Process, r.claims.running)
+		})
+	})
+	listeners.Go(func() { r.offers(ctx) })
+
+	var calls sync.WaitGroup
+	r.serve(ctx, &calls, scopes{accepting: ctx, working: working, reporting: reporting})
+
+	ended := make(chan struct{})
+	go func() { calls.Wait(); close(ended) }()
+	if !within(ended, r.cfg.Grace) {
+		stopWork(ErrStopping)
+		if !within(ended, letGo+lastWords) {
+			stopReports()
+			<-ended
+		}
+	}
+	stopListening()
+	listeners.Wait()
+	return nil
+}
+
+// scopes are the three lives a call in hand depends on. They are handed down
+// one call, never kept.
+type scopes struct {
+	accepting context.Context // ends when the runner is told to end
+	working   context.Context // ends when tools must
+	reporting context.Context // ends when nothing may be sent any more
+}
+
+// within waits for c to be closed, for at most d, and says whether it was.
+func within(c <-chan struct{}, d time.Duration) bool {
+	if d <= 0 {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// serve takes calls while there is room for them, until accepting ends.
+func (r *Runner) serve(ctx context.Context, calls *sync.WaitGroup, s scopes) {
+	room := make(chan struct{}, r.cfg.Concurrency)
+	for range r.cfg.Concurrency {
+		room <- struct{}{}
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return
+		}
+		free := 1 + drain(room)
+		deliveries, err := r.bus.Fetch(ctx, r.cfg.Group, free)
+		for range free - len(deliveries) {
+			room <- struct{}{}
+		}
+		for _, d := range deliveries {
+			calls.Go(func() {
+				defer func() { room <- struct{}{} }()
+				r.handle(s, d)
+			})
+		}
+		if err != nil && ctx.Err() == nil {
+			r.log.Warn("cannot fetch calls", "error", err)
+			pause(ctx, retryPause)
+		}
+	}
+}
+
+// drain takes what is in c now.
+func drain(c <-chan struct{}) int {
+	n := 0
+	for {
+		select {
+		case <-c:
+			n++
+		default:
+			return n
+		}
+	}
+}
+
+// keepOn calls do again when it ends before ctx does.
+func (r *Runner) keepOn(ctx context.Context, what string, do func() error) {
+	for ctx.Err() == nil {
+		if err := do(); ctx.Err() == nil {
+			r.log.Warn("cannot "+what, "error", err)
+			pause(ctx, retryPause)
+		}
+	}
+}
+
+// pause waits for d or for ctx to end, and says whether d passed.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

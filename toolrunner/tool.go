@@ -1,0 +1,69 @@
+package toolrunner
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Tool is something a model may call. Implementations are safe for concurrent
+// use: calls of many chats run at once.
+type Tool interface {
+	// Manifest describes the tool. It gives the same answer each time; its
+	// group may be empty, which means the runner's.
+	Manifest() protocol.Manifest
+
+	// Run executes one call. The arguments are an object that is valid for the
+	// manifest's schema.
+	//
+	// When ctx ends the call has run into its timeout, is not wanted any more or
+	// the process stops; [context.Cause] says which. Run should then return
+	// within a second or two. One that does not is left behind, and its call
+	// ends as "outcome unknown".
+	//
+	// An error becomes an error result with its text, which the model reads. So
+	// it should say what the model can do better, and hold no secret.
+	Run(ctx context.Context, c Call) (Output, error)
+}
+
+// Call is one call of a tool.
+type Call struct {
+	Chat      events.Key
+	ID        events.CallID // unique within the chat
+	Arguments json.RawMessage
+
+	// Key is the same whenever this call runs again, and no other call has it.
+	// A tool that hands it on to a service which knows such keys is idempotent.
+	Key string
+
+	// Progress shows text to whoever watches, if anybody does. It never blocks
+	// for long and may drop what comes too fast. It is never nil.
+	Progress func(text string)
+}
+
+// Output is what a call came to.
+type Output struct {
+	// Text may be any bytes. What the model reads of it is repaired and cut to
+	// [events.MaxResultBytes]; the whole is then stored as it is.
+	Text string
+
+	// IsError says that the tool failed in a way the model should know of.
+	// Returning an error does the same.
+	IsError bool
+}
+
+// Func makes a tool of a function.
+func Func(m protocol.Manifest, run func(ctx context.Context, c Call) (Output, error)) Tool {
+	return function{manifest: m, run: run}
+}
+
+type function struct {
+	manifest protocol.Manifest
+	run      func(ctx context.Context, c Call) (Output, error)
+}
+
+func (f function) Manifest() protocol.Manifest { return f.manifest }
+
+func (f function) Run(ctx context.Context, c Call) (Output, error) { return f.run(ctx, c) }
