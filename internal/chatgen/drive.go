@@ -1,0 +1,90 @@
+package chatgen
+
+import (
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Call is a part that calls a tool.
+func Call(name, arguments string) events.Part {
+	return events.Part{Type: events.PartCall, Name: name, Arguments: arguments}
+}
+
+// Answer gives the open attempt an answer: one that ends the turn, or one that
+// waits for the results of its calls if it has any.
+func (c *Chat) Answer(parts ...events.Part) chat.Decision {
+	stop := events.StopEnd
+	for _, p := range parts {
+		if p.Type == events.PartCall {
+			stop = events.StopCalls
+		}
+	}
+	return c.AnswerWith(model.Answer{Parts: parts, Stop: stop, Usage: events.Usage{Input: 10, Output: 5}})
+}
+
+// AnswerWith gives the open attempt that answer.
+func (c *Chat) AnswerWith(a model.Answer) chat.Decision {
+	step, attempt, _ := c.State.OpenAttempt()
+	return c.Handle(chat.AttemptEnded{Step: step, Attempt: attempt, Answer: &a, Schemas: c.schemas})
+}
+
+// Fail ends the open attempt with an error of that class.
+func (c *Chat) Fail(class events.ErrorClass) chat.Decision {
+	step, attempt, _ := c.State.OpenAttempt()
+	return c.Handle(chat.AttemptEnded{Step: step, Attempt: attempt, Err: &model.Error{Class: class, Message: string(class)}})
+}
+
+// Lose ends the open attempt by the loss of its worker.
+func (c *Chat) Lose() chat.Decision {
+	step, attempt, _ := c.State.OpenAttempt()
+	return c.Handle(chat.AttemptLost{Step: step, Attempt: attempt})
+}
+
+// Claim asks for leave to run a call under a new claim, which it returns.
+func (c *Chat) Claim(call events.CallID, delivery uint64) (string, chat.Decision) {
+	m := c.claim(call, delivery)
+	return m.Claim.Claim, c.Handle(m)
+}
+
+func (c *Chat) claim(call events.CallID, delivery uint64) chat.Claim {
+	id := c.ID()
+	return chat.Claim{Claim: protocol.Claim{
+		V: protocol.Version, Call: call, Rev: c.State.Rev(), Claim: id, Delivery: delivery, Runner: "runner-" + id,
+	}}
+}
+
+// Result reports what a call came to.
+func (c *Chat) Result(call events.CallID, status events.ToolStatus, text string) chat.Decision {
+	return c.Handle(result(call, status, text))
+}
+
+func result(call events.CallID, status events.ToolStatus, text string) chat.Result {
+	return chat.Result{Result: protocol.Result{
+		V: protocol.Version, Call: call, Runner: "runner", Status: status, Parts: []events.Part{events.Text(text)},
+	}}
+}
+
+// Fire lets the first timer that is owed come due.
+func (c *Chat) Fire() chat.Decision {
+	for _, w := range chat.Owed(c.State) {
+		if t, ok := w.(protocol.Timer); ok {
+			return c.Handle(c.due(t))
+		}
+	}
+	return chat.Decision{}
+}
+
+// due is the message of a timer, when it is due.
+func (c *Chat) due(t protocol.Timer) chat.TimerDue {
+	name, err := protocol.ParseTimerName(t.Name)
+	if err != nil {
+		panic("chatgen: " + err.Error())
+	}
+	c.now = max(c.now, t.Due)
+	return chat.TimerDue{Name: name}
+}
+
+// Interrupt stops the turn that runs.
+func (c *Chat) Interrupt() { c.Command(protocol.Interrupt{V: protocol.Version}) }

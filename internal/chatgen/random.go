@@ -1,0 +1,288 @@
+package chatgen
+
+import (
+	"slices"
+	"time"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Chance makes choices. A [math/rand/v2.Rand] is one.
+type Chance interface {
+	IntN(n int) int // from 0 to n-1
+}
+
+// Driver drives a chat by chance.
+type Driver struct {
+	*Chat
+	chance Chance
+	sent   []chat.Message // what came before, to come again
+	claims map[events.CallID][]chat.Claim
+	inputs []string
+	handed []protocol.Work // to workers, when last looked at
+}
+
+// NewDriver drives a chat of that name.
+func NewDriver(k events.Key, chance Chance) *Driver {
+	d := &Driver{Chat: New(k), chance: chance, claims: make(map[events.CallID][]chat.Claim)}
+	d.Take(d.command(protocol.Create{V: protocol.Version, Settings: d.settings()}))
+	return d
+}
+
+// Log drives a new chat for that many messages.
+func Log(k events.Key, chance Chance, messages int) *Chat {
+	d := NewDriver(k, chance)
+	for range messages {
+		d.Take(d.Next())
+	}
+	return d.Chat
+}
+
+// Take handles a message that Next gave, and remembers that it came.
+func (d *Driver) Take(m chat.Message) {
+	d.sent = append(d.sent, m)
+	d.Handle(m)
+}
+
+// Next is some message that may come now.
+func (d *Driver) Next() chat.Message {
+	d.Wait(time.Duration(d.chance.IntN(3_000)-200) * time.Millisecond)
+	work := d.work()
+	switch n := d.chance.IntN(100); {
+	case n < 7:
+		return d.again()
+	case n < 20 || len(work) == 0:
+		return d.wish()
+	}
+	switch w := work[d.chance.IntN(len(work))].(type) {
+	case protocol.ModelWork:
+		return d.attempt(w)
+	case protocol.ToolWork:
+		return d.run(w)
+	case protocol.Timer:
+		return d.due(w)
+	}
+	panic("chatgen: work of an unknown kind")
+}
+
+// work is what may be going on outside: what is owed and, while a turn is being
+// interrupted, what was handed out before. Most things are done in time.
+func (d *Driver) work() []protocol.Work {
+	owed := chat.Owed(d.State)
+	others := slices.DeleteFunc(slices.Clone(owed), isTimer)
+	if d.State.Interrupting() {
+		others = d.handed
+	} else {
+		d.handed = others
+	}
+	if len(others) > 0 && !d.yes(8) {
+		return others
+	}
+	return owed
+}
+
+func isTimer(w protocol.Work) bool { return w.Kind() == protocol.OwesTimer }
+
+// again is a message that came before: late, or twice. A command that comes
+// again is the same command.
+func (d *Driver) again() chat.Message {
+	return d.sent[d.chance.IntN(len(d.sent))]
+}
+
+func (d *Driver) command(b protocol.Body) chat.Command {
+	d.sequence++
+	return chat.Command{ID: d.ID(), By: "user:ann", Sequence: d.sequence, Body: b}
+}
+
+// wish is what a client may want.
+func (d *Driver) wish() chat.Message {
+	const v = protocol.Version
+	turn := d.chance.IntN(4) // none, or one that may not be meant
+	running, open := d.State.Running()
+	if open && !d.yes(3) {
+		turn = running
+	}
+	switch d.chance.IntN(24) {
+	case 0, 12, 13:
+		return d.command(protocol.Interrupt{V: v, Turn: turn, Reason: "enough"})
+	case 1:
+		return d.command(protocol.Configure{V: v, Settings: d.settings()})
+	case 2:
+		return d.command(protocol.Rename{V: v, Title: "A title"})
+	case 3:
+		return d.command(protocol.Archive{V: v})
+	case 4:
+		return d.command(protocol.Unarchive{V: v})
+	case 5:
+		return d.command(protocol.Withdraw{V: v, Input: d.input()})
+	case 6, 7:
+		return d.command(protocol.Retry{V: v})
+	case 8, 9:
+		return d.command(protocol.Continue{V: v, Turn: turn})
+	case 10:
+		return d.command(protocol.Create{V: v})
+	case 11:
+		if !d.State.Exists() {
+			break
+		}
+		c := d.command(nil)
+		c.Undeliverable, c.Verb = true, protocol.VerbSend
+		return c
+	}
+	return d.send()
+}
+
+func (d *Driver) input() string {
+	if len(d.inputs) == 0 {
+		return "none"
+	}
+	return d.inputs[len(d.inputs)-1-d.chance.IntN(min(3, len(d.inputs)))]
+}
+
+func (d *Driver) send() chat.Message {
+	b := protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(d.text())}}
+	switch d.chance.IntN(6) {
+	case 0:
+		b.Mode = events.ModeReject
+	case 1:
+		b.Parts = nil // refused
+	case 2:
+		s := d.settings()
+		b.Settings = &s
+	}
+	c := d.command(b)
+	d.inputs = append(d.inputs, c.ID)
+	return c
+}
+
+func (d *Driver) settings() events.Settings {
+	var s events.Settings
+	if d.yes(3) {
+		s.Model = []string{"small", "large"}[d.chance.IntN(2)]
+	}
+	if d.yes(3) {
+		s.Limits = &events.Limits{Steps: 1 + d.chance.IntN(4)}
+	}
+	if d.yes(4) {
+		s.Approval = []events.ApprovalMode{events.ApprovalAsk, events.ApprovalAuto, events.ApprovalFull, "nonsense"}[d.chance.IntN(4)]
+	}
+	if d.yes(6) {
+		s.Tools = &[]string{ToolRead, ToolAppend, ToolUnoffered}
+	}
+	return s
+}
+
+// yes is true once in n times.
+func (d *Driver) yes(n int) bool { return d.chance.IntN(n) == 0 }
+
+// text is what people and models say, and what breaks parsers.
+func (d *Driver) text() string {
+	return []string{"", " ", "hello", "what time is it?", "a\x00b", "broken \xff\xfe", "\x1b[31mred", "\u200b", "line\r\nbreak"}[d.chance.IntN(9)]
+}
+
+// attempt is what may become of asking the model.
+func (d *Driver) attempt(w protocol.ModelWork) chat.Message {
+	m := chat.AttemptEnded{Step: w.Step, Attempt: w.Attempt, Schemas: d.schemas}
+	if d.State.Interrupting() && d.yes(2) {
+		m.Interrupted, m.Partial = true, d.parts()
+		return m
+	}
+	switch n := d.chance.IntN(20); {
+	case n < 2:
+		return chat.AttemptLost{Step: w.Step, Attempt: w.Attempt, Partial: d.parts()}
+	case n < 6:
+		m.Err = d.failure()
+	default:
+		a := model.Answer{
+			Parts: d.parts(), Stop: d.stop(), Usage: events.Usage{Input: 7, Output: 3},
+			Provider: events.Provider{Name: "scripted"},
+		}
+		m.Answer = &a
+	}
+	return m
+}
+
+func (d *Driver) stop() events.Stop {
+	return []events.Stop{
+		events.StopEnd, events.StopEnd, events.StopEnd, events.StopCalls, events.StopCalls, events.StopCalls, events.StopCalls,
+		events.StopLength, events.StopRefused, events.StopPaused,
+	}[d.chance.IntN(10)]
+}
+
+func (d *Driver) failure() *model.Error {
+	classes := []events.ErrorClass{
+		events.ClassIncomplete, events.ClassOverloaded, events.ClassQuota, events.ClassAuth, events.ClassRateLimit,
+		events.ClassContextTooLarge, events.ClassContentFilter, events.ClassTimeout, events.ClassStreamSilence,
+		events.ClassTransport, events.ClassInvalidRequest, events.ClassInternal, events.ClassUnknown,
+	}
+	e := &model.Error{Class: classes[d.chance.IntN(len(classes))], Message: d.text(), Usage: events.Usage{Input: 7}}
+	if d.yes(4) {
+		e.RetryAfter = time.Duration(d.chance.IntN(100)) * time.Second
+	}
+	return e
+}
+
+// parts is what a model may say: any number of calls to any tool, with ids and
+// arguments as models write them.
+func (d *Driver) parts() []events.Part {
+	var parts []events.Part
+	if d.yes(4) {
+		parts = append(parts, events.Part{Type: events.PartReasoning, Text: d.text(), Opaque: []byte{1, 2}, Provider: "scripted"})
+	}
+	if d.yes(2) {
+		parts = append(parts, events.Text(d.text()))
+	}
+	calls := []int{0, 0, 1, 1, 1, 2, 3, 5}[d.chance.IntN(8)]
+	if d.yes(200) {
+		calls = events.MaxCallsPerStep + 1
+	}
+	for range calls {
+		parts = append(parts, d.call())
+	}
+	return parts
+}
+
+func (d *Driver) call() events.Part {
+	names := []string{
+		ToolRead, ToolRead, ToolRead, ToolCount, ToolPut, ToolPut, ToolAppend, ToolAppend, ToolAppend, ToolBoth, ToolBoth, ToolBoth,
+		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolUnoffered,
+	}
+	arguments := []string{
+		ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, "", "", "null", ArgumentsWrong, ArgumentsCut, "[]",
+	}
+	ids := []string{"", "call_1", "call_1", "call_2", "not an id", "call_1_1_1"}
+	p := Call(names[d.chance.IntN(len(names))], arguments[d.chance.IntN(len(arguments))])
+	p.ProviderID = ids[d.chance.IntN(len(ids))]
+	return p
+}
+
+// run is what a tool runner may do with a call.
+func (d *Driver) run(w protocol.ToolWork) chat.Message {
+	earlier := d.claims[w.Call]
+	switch n := d.chance.IntN(10); {
+	case n < 2 || len(earlier) == 0:
+		return d.newClaim(w.Call)
+	case n < 3:
+		return earlier[d.chance.IntN(len(earlier))] // its answer was lost
+	}
+	statuses := []events.ToolStatus{
+		events.ToolOK, events.ToolOK, events.ToolOK, events.ToolError, events.ToolTimeout, events.ToolUnknown,
+		events.ToolCancelled, events.ToolInvalid, events.ToolDenied,
+	}
+	return result(w.Call, statuses[d.chance.IntN(len(statuses))], d.text())
+}
+
+// newClaim is a claim of another delivery, sometimes so late that whoever had
+// the call before can be asked about.
+func (d *Driver) newClaim(call events.CallID) chat.Message {
+	if d.yes(3) {
+		d.Wait(events.Dead)
+	}
+	m := d.claim(call, uint64(len(d.claims[call])+1))
+	m.Holder = []chat.Holder{chat.HolderNotAsked, chat.HolderRunning, chat.HolderSilent}[d.chance.IntN(3)]
+	d.claims[call] = append(d.claims[call], m)
+	return m
+}

@@ -1,0 +1,226 @@
+// Package verify judges logs: it reads commits and says which rules they break.
+//
+// It is a judgement of its own. It does not ask package chat what should have
+// been decided; it states what must hold whatever was decided. Only two rules
+// fold the log with chat, because they are about that fold: what the model was
+// shown (I16), and that the clock has no say (I20).
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Windows within which repetition is seen. A command's id is remembered as long
+// as a chat itself remembers its outcome.
+const (
+	recentCommits  = 1 << 16 // ids of commits, over all chats
+	recentCommands = 256     // ids of decided commands, per chat
+	recentInputs   = 64      // settled inputs, per chat
+	recentSettings = 64      // recorded settings, per chat
+	recentTurns    = 64      // ended turns, per chat
+
+	// maxPerChat bounds what is reported of one chat: past it, nothing new is learned.
+	maxPerChat = 100
+)
+
+// Options choose how much is judged. The zero value is a log that may still be
+// growing, without its stream's number of shards and without its content.
+type Options struct {
+	// Idle says that everything has come to rest: whatever is still open when
+	// Finish is called is a violation.
+	Idle bool
+
+	// Shards is the number of LOG streams; with it, each subject must name the
+	// right one. 0 leaves that unjudged.
+	Shards int
+
+	// SkipFold leaves out what needs the chats' folded states: I16, and the
+	// clock's part of I20. Without them memory no longer grows with content.
+	SkipFold bool
+
+	// Effects is the ledger of what tools really did, in order. Nil judges none.
+	Effects []Effect
+
+	// Blob gives content that is referred to by its digest, to be hashed. Nil
+	// means that only the form of the references is judged.
+	Blob func(events.Key, events.Digest) ([]byte, error)
+}
+
+// Entry is a commit as it lies in a stream.
+type Entry struct {
+	Subject  string
+	Sequence uint64
+	Commit   []byte
+}
+
+// Checker reads the commits of any number of chats, interleaved in any way, each
+// chat's in order, once. It holds what is open in each chat and little else.
+// It is not safe for concurrent use.
+type Checker struct {
+	options Options
+	chats   map[events.Key]*history
+	commits *recent[commitPlace]
+	unread  []Unread
+	found   []Violation
+}
+
+type commitPlace struct {
+	key events.Key
+	at  Place
+}
+
+// Unread is a commit that a newer release wrote. Its chat is not judged from
+// there on.
+type Unread struct {
+	Chat     events.Key
+	Sequence uint64
+	Err      error
+}
+
+// New is a checker that has read nothing.
+func New(o Options) *Checker {
+	return &Checker{
+		options: o,
+		chats:   make(map[events.Key]*history),
+		commits: newRecent[commitPlace](recentCommits),
+	}
+}
+
+// Add reads the next commit and gives the rules it breaks.
+func (c *Checker) Add(e Entry) []Violation {
+	before := len(c.found)
+	c.add(e)
+	return slices.Clone(c.found[before:])
+}
+
+// Violations is everything found so far, in the order of finding.
+func (c *Checker) Violations() []Violation { return slices.Clone(c.found) }
+
+// Unread lists the commits that only a newer release can read.
+func (c *Checker) Unread() []Unread { return slices.Clone(c.unread) }
+
+// Chats lists the chats read, sorted.
+func (c *Checker) Chats() []events.Key {
+	return slices.SortedFunc(maps.Keys(c.chats), compareKeys)
+}
+
+func (c *Checker) add(e Entry) {
+	shard, key, err := protocol.ParseLogSubject(e.Subject)
+	if err != nil {
+		c.found = append(c.found, Violation{Rule: RuleTenants, Sequence: e.Sequence, Detail: err.Error()})
+		return
+	}
+	h := c.history(key)
+	if h.newer {
+		return
+	}
+	commit, err := events.Decode(e.Commit)
+	if version := (*events.VersionError)(nil); errors.As(err, &version) {
+		h.newer = true
+		c.unread = append(c.unread, Unread{Chat: key, Sequence: e.Sequence, Err: err})
+		return
+	}
+	h.here = Place{Rev: h.last.Rev + 1, Sequence: e.Sequence}
+	if err != nil {
+		h.breaks(RuleChain, h.last, "%v", err)
+		return
+	}
+	h.here.Rev = commit.Rev
+	if want := c.options.Shards; want > 0 && shard != protocol.Shard(key, want) {
+		h.breaks(RuleTenants, Place{}, "subject names shard %d, the chat belongs to %d", shard, protocol.Shard(key, want))
+	}
+	c.commitID(h, commit)
+	h.read(commit, e)
+}
+
+func (c *Checker) commitID(h *history, commit events.Commit) {
+	if commit.ID == "" {
+		h.breaks(RuleCommands, Place{}, "the commit has no id")
+		return
+	}
+	if other, ok := c.commits.get(commit.ID); ok {
+		where := "of this chat"
+		if other.key != h.key {
+			where = "of chat " + other.key.String()
+		}
+		h.breaks(RuleCommands, other.at, "commit id %s is that of an earlier commit %s", commit.ID, where)
+	}
+	c.commits.put(commit.ID, commitPlace{key: h.key, at: h.here})
+}
+
+func (c *Checker) history(k events.Key) *history {
+	h, ok := c.chats[k]
+	if !ok {
+		h = newHistory(k, c.options, &c.found)
+		c.chats[k] = h
+	}
+	return h
+}
+
+// StoredCommand is a command that still lies in COMMANDS.
+type StoredCommand struct {
+	Key      events.Key
+	ID       string
+	Sequence uint64
+}
+
+// Finish judges what only the end shows, and gives everything found from first
+// to last. Nothing can be added after it. Stored are the commands not yet
+// deleted; they are judged with Options.Idle only.
+func (c *Checker) Finish(stored []StoredCommand) []Violation {
+	keys := c.Chats()
+	for _, k := range keys {
+		c.chats[k].fold.finish(c.chats[k])
+	}
+	if c.options.Idle {
+		for _, k := range keys {
+			c.chats[k].rest()
+		}
+		for _, s := range stored {
+			c.stored(s)
+		}
+	}
+	c.effects()
+	return c.Violations()
+}
+
+// stored judges a command that is left when everything is at rest. Commands take
+// effect in the order they were stored, so one at or before the newest decided
+// has been decided too, and should be gone.
+func (c *Checker) stored(s StoredCommand) {
+	h, ok := c.chats[s.Key]
+	if !ok || h.newer {
+		return // to a chat that does not exist: answered without a log
+	}
+	h.here = h.last
+	if at, decided := h.commands.get(s.ID); decided {
+		h.breaks(RuleCommands, at, "command %s was decided and is still stored", s.ID)
+	} else if s.Sequence <= h.command.sequence {
+		h.breaks(RuleCommands, h.command.at, "command %s, sequence %d, is still stored, though sequence %d was decided",
+			s.ID, s.Sequence, h.command.sequence)
+	}
+}
+
+func compareKeys(a, b events.Key) int {
+	if a.Tenant != b.Tenant {
+		if a.Tenant < b.Tenant {
+			return -1
+		}
+		return 1
+	}
+	switch {
+	case a.Chat < b.Chat:
+		return -1
+	case a.Chat > b.Chat:
+		return 1
+	}
+	return 0
+}
+
+func describe(id fmt.Stringer, what string) string { return what + " " + id.String() }

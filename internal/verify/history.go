@@ -1,0 +1,246 @@
+package verify
+
+import (
+	"fmt"
+
+	"github.com/everturn/everturn/events"
+)
+
+// history is what the checker holds of one chat.
+type history struct {
+	key     events.Key
+	options Options
+	found   *[]Violation
+	count   int // of violations of this chat
+	newer   bool
+
+	here   Place // the commit being judged
+	at     events.Time
+	cause  events.Cause
+	last   Place // the commit before
+	prev   string
+	lastAt events.Time
+
+	commands *recent[Place]
+	command  decided // of the highest sequence
+
+	waiting  []waitingInput
+	settled  *recent[Place] // inputs taken or withdrawn
+	settings *recent[*events.Effective]
+
+	turn  *turn // the open one
+	ended endedTurn
+	ends  *recent[Place] // by number
+
+	effects effectsOfChat
+	fold    fold
+}
+
+type decided struct {
+	sequence uint64
+	at       Place
+}
+
+// endedTurn is the newest turn that has ended.
+type endedTurn struct {
+	number int
+	at     Place
+	failed bool
+}
+
+func newHistory(k events.Key, o Options, found *[]Violation) *history {
+	return &history{
+		key: k, options: o, found: found,
+		commands: newRecent[Place](recentCommands),
+		settled:  newRecent[Place](recentInputs),
+		settings: newRecent[*events.Effective](recentSettings),
+		ends:     newRecent[Place](recentTurns),
+		effects:  effectsOf(k, o.Effects),
+	}
+}
+
+// breaks reports that the commit being judged breaks a rule.
+func (h *history) breaks(r Rule, clash Place, format string, args ...any) {
+	h.count++
+	if h.count > maxPerChat {
+		return
+	}
+	*h.found = append(*h.found, Violation{
+		Rule: r, Chat: h.key, Rev: h.here.Rev, Sequence: h.here.Sequence,
+		Detail: fmt.Sprintf(format, args...), Clash: clash,
+	})
+}
+
+// read judges one commit. What is broken is reported and then believed, so that
+// one fault is not reported again at every commit after it.
+func (h *history) read(c events.Commit, e Entry) {
+	h.cause, h.at = c.Cause, c.At
+	h.chain(c, e)
+	h.tenant(c)
+	h.decision(c)
+	h.size(e)
+	for i, event := range c.Events {
+		h.event(event, i)
+	}
+	h.boundaries(c)
+	h.fold.read(h, c, e)
+	h.last, h.prev, h.lastAt = h.here, events.Hash(e.Commit), max(h.lastAt, c.At)
+}
+
+// event judges one event of the commit.
+func (h *history) event(e events.Event, index int) {
+	h.eventSize(e)
+	switch e := e.(type) {
+	case events.ChatCreated:
+		if h.here.Rev != 1 || index != 0 {
+			h.breaks(RuleChain, h.last, "chat.created is not the first event of the log")
+		}
+	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+		events.CommandRejected, events.CommandNoted:
+		// Nothing beyond what their commit says.
+	case events.InputAccepted:
+		h.inputAccepted(e)
+	case events.InputWithdrawn:
+		h.inputWithdrawn(e)
+	case events.TurnStarted:
+		h.turnStarted(e)
+	case events.TurnInterruptRequested:
+		h.interruptRequested(e)
+	case events.TurnCompleted:
+		h.turnCompleted(e)
+	case events.TurnFailed:
+		h.turnFailed(e)
+	case events.TurnInterrupted:
+		h.turnInterrupted(e)
+	case events.StepRequested:
+		h.stepRequested(e)
+	case events.StepCompleted:
+		h.stepCompleted(e)
+	case events.StepFailed:
+		h.stepFailed(e)
+	case events.StepInterrupted:
+		h.stepInterrupted(e)
+	case events.ToolRequested:
+		h.toolRequested(e)
+	case events.ToolStarted:
+		h.toolStarted(e)
+	case events.ToolCompleted:
+		h.toolCompleted(e)
+	}
+}
+
+// chain judges I1: where the commit stands.
+func (h *history) chain(c events.Commit, e Entry) {
+	if h.last.known() && e.Sequence <= h.last.Sequence {
+		h.breaks(RuleChain, h.last, "the stream's sequence does not rise")
+	}
+	switch {
+	case c.Rev == h.last.Rev+1:
+	case c.Rev <= h.last.Rev:
+		h.breaks(RuleChain, h.last, "rev %d was there already", c.Rev)
+	case h.last.Rev == 0:
+		h.breaks(RuleChain, Place{}, "the log begins at rev %d", c.Rev)
+	default:
+		h.breaks(RuleChain, h.last, "revs %d to %d are missing", h.last.Rev+1, c.Rev-1)
+	}
+	if c.Prev != h.prev {
+		h.breaks(RuleChain, h.last, "prev is not the hash of the commit before")
+	}
+	if _, created := c.Events[0].(events.ChatCreated); !created && h.last.Rev == 0 {
+		h.breaks(RuleChain, Place{}, "the log does not begin with chat.created")
+	}
+	if c.At < h.lastAt {
+		h.breaks(RuleChain, h.last, "at goes back in time")
+	}
+}
+
+// decision judges I2: what a command's commit decides. Commands of one chat take
+// effect in the order in which they were stored.
+func (h *history) decision(c events.Commit) {
+	h.verdicts(c)
+	if c.Cause.Kind != events.CausedByCommand {
+		return
+	}
+	if at, ok := h.commands.get(c.Cause.ID); ok {
+		h.breaks(RuleCommands, at, "command %s was decided before", c.Cause.ID)
+	}
+	h.commands.put(c.Cause.ID, h.here)
+	if s := c.Cause.Sequence; s != 0 {
+		if s <= h.command.sequence {
+			h.breaks(RuleCommands, h.command.at, "command %s, sequence %d, was decided after sequence %d",
+				c.Cause.ID, s, h.command.sequence)
+		} else {
+			h.command = decided{sequence: s, at: h.here}
+		}
+	}
+}
+
+// verdicts judges command.rejected and command.noted: each is a command's whole
+// outcome, so it stands alone.
+func (h *history) verdicts(c events.Commit) {
+	for _, e := range c.Events {
+		var verb string
+		switch e := e.(type) {
+		case events.CommandRejected:
+			verb = e.Verb
+		case events.CommandNoted:
+			verb = e.Verb
+		default:
+			continue
+		}
+		switch {
+		case c.Cause.Kind != events.CausedByCommand:
+			h.breaks(RuleCommands, Place{}, "%s in a commit that no command caused", e.EventType())
+		case len(c.Events) > 1:
+			h.breaks(RuleCommands, Place{}, "command %s has %s beside other events", c.Cause.ID, e.EventType())
+		case verb != c.Cause.Verb:
+			h.breaks(RuleCommands, Place{}, "%s of verb %q answers a command of verb %q", e.EventType(), verb, c.Cause.Verb)
+		}
+	}
+}
+
+// boundaries judges what must be settled when a commit ends. No retry waits for
+// a crashed attempt: the next attempt, or the turn's end, is in the same commit.
+func (h *history) boundaries(events.Commit) {
+	if h.turn == nil {
+		return
+	}
+	s := h.turn.step
+	switch {
+	case s == nil:
+		if !h.turn.interrupt.known() {
+			h.breaks(RuleSteps, h.turn.start, "turn %d has no step though its commit is over", h.turn.number)
+		}
+	case s.phase == stepFailed && s.retryAt == 0 && !h.turn.interrupt.known():
+		h.breaks(RuleAttempts, s.closed, "step %s failed for good, and turn %d goes on", s.id, h.turn.number)
+	}
+}
+
+// rest judges the chat when everything has come to rest.
+func (h *history) rest() {
+	if h.newer {
+		return
+	}
+	h.here = h.last
+	if t := h.turn; t != nil {
+		h.breaks(RuleTurns, t.start, "turn %d never ended", t.number)
+		if s := t.step; s != nil {
+			if s.phase == stepOpen {
+				h.breaks(RuleAttempts, s.requested, "attempt %d of step %s never ended", s.attempt, s.id)
+			}
+			for _, open := range s.openCalls() {
+				h.breaks(RuleResults, s.closed, "%s never got a result", describe(open.id, "call"))
+			}
+		}
+		if t.interrupt.known() {
+			h.breaks(RuleInterrupts, t.interrupt, "turn %d was to be interrupted and never ended", t.number)
+		}
+		return
+	}
+	if h.ended.failed {
+		return // it waits for a person
+	}
+	for _, in := range h.waiting {
+		h.breaks(RuleInputs, in.at, "input %s was never taken", in.id)
+	}
+}

@@ -1,0 +1,87 @@
+package verify
+
+import "github.com/everturn/everturn/events"
+
+// tenant judges I18: subject, commit and every reference name one tenant, and
+// content has the digest it is named by.
+func (h *history) tenant(c events.Commit) {
+	if c.Key != h.key {
+		h.breaks(RuleTenants, Place{}, "a commit of chat %s lies under the subject of %s", c.Key, h.key)
+	}
+	for _, e := range c.Events {
+		for _, d := range contentOf(e) {
+			h.content(d)
+		}
+		for _, d := range digestsOf(e) {
+			if d != "" && !d.Valid() {
+				h.breaks(RuleTenants, Place{}, "%s refers to %q, which is no digest", e.EventType(), string(d))
+			}
+		}
+	}
+}
+
+// content judges what a reference leads to.
+func (h *history) content(d events.Digest) {
+	if !d.Valid() {
+		h.breaks(RuleTenants, Place{}, "a part refers to %q, which is no digest", string(d))
+		return
+	}
+	if h.options.Blob == nil {
+		return
+	}
+	b, err := h.options.Blob(h.key, d)
+	switch {
+	case err != nil:
+		h.breaks(RuleTenants, Place{}, "content %s: %v", d, err)
+	case events.DigestOf(b) != d:
+		h.breaks(RuleTenants, Place{}, "content stored as %s has the digest %s", d, events.DigestOf(b))
+	}
+}
+
+// contentOf lists the content of the chat that an event refers to.
+func contentOf(e events.Event) []events.Digest {
+	var parts []events.Part
+	var found []events.Digest
+	switch e := e.(type) {
+	case events.InputAccepted:
+		parts = e.Parts
+	case events.StepCompleted:
+		parts = e.Parts
+	case events.StepInterrupted:
+		parts = e.Parts
+	case events.ToolCompleted:
+		parts = e.Parts
+		if e.Blob != "" {
+			found = append(found, e.Blob)
+		}
+	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+		events.CommandRejected, events.CommandNoted, events.InputWithdrawn, events.TurnStarted,
+		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
+		events.StepRequested, events.StepFailed, events.ToolRequested, events.ToolStarted:
+		return nil
+	}
+	for _, p := range parts {
+		if p.Blob != "" {
+			found = append(found, p.Blob)
+		}
+	}
+	return found
+}
+
+// digestsOf lists the other digests of an event, of things not stored as a
+// chat's content.
+func digestsOf(e events.Event) []events.Digest {
+	switch e := e.(type) {
+	case events.TurnStarted:
+		return []events.Digest{e.Settings.Digest}
+	case events.StepRequested:
+		return []events.Digest{e.Prompt}
+	case events.ToolRequested:
+		return []events.Digest{e.Manifest, e.Arguments}
+	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
+		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
+		events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolStarted, events.ToolCompleted:
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package verify
+
+import (
+	"strconv"
+
+	"github.com/everturn/everturn/events"
+)
+
+// turn is the open turn.
+type turn struct {
+	number    int
+	start     Place
+	settings  *events.Effective // nil if the log did not say
+	step      *step             // the newest
+	attempts  int
+	calls     int
+	final     Place // the final answer
+	stopAfter Place // success of a tool that ends the turn
+
+	interrupt Place // the request
+	allowance int   // events that may still come before the end
+}
+
+// eventsAfterInterrupt is how many events a turn may still have after the
+// request to end it, besides one for each call that was open.
+const eventsAfterInterrupt = 5
+
+func (h *history) turnStarted(e events.TurnStarted) {
+	if h.turn != nil {
+		h.breaks(RuleTurns, h.turn.start, "turn %d starts while turn %d is open", e.Turn, h.turn.number)
+	}
+	newest := h.newestTurn()
+	if e.Turn != newest+1 {
+		h.breaks(RuleTurns, h.ended.at, "turn %d starts after turn %d", e.Turn, newest)
+	}
+	if e.Parent < 0 || e.Parent >= e.Turn {
+		h.breaks(RuleTurns, Place{}, "turn %d has parent %d", e.Turn, e.Parent)
+	}
+	switch e.Cause {
+	case events.CauseInput:
+		if len(e.Inputs) == 0 {
+			h.breaks(RuleOutcomes, Place{}, "turn %d begins without input and without another cause", e.Turn)
+		}
+	case events.CauseRetry, events.CauseContinue:
+		if e.Parent == 0 {
+			h.breaks(RuleOutcomes, Place{}, "turn %d is to %s nothing", e.Turn, e.Cause)
+		}
+		if len(e.Inputs) > 0 {
+			h.breaks(RuleOutcomes, Place{}, "turn %d of cause %s takes inputs", e.Turn, e.Cause)
+		}
+	default:
+		h.breaks(RuleOutcomes, Place{}, "turn %d has the cause %q", e.Turn, e.Cause)
+	}
+	h.take(e.Inputs)
+	h.turn = &turn{number: e.Turn, start: h.here, settings: h.recordedSettings(e.Settings)}
+}
+
+func (h *history) newestTurn() int {
+	if h.turn != nil {
+		return h.turn.number
+	}
+	return h.ended.number
+}
+
+// recordedSettings finds what the turn runs with, here or in an earlier turn.
+func (h *history) recordedSettings(r events.RecordedSettings) *events.Effective {
+	if r.Body != nil {
+		h.settings.put(string(r.Digest), r.Body)
+		return r.Body
+	}
+	body, ok := h.settings.get(string(r.Digest))
+	if !ok {
+		h.breaks(RuleTenants, Place{}, "no earlier turn of the chat has settings %s", r.Digest)
+		return nil
+	}
+	return body
+}
+
+func (h *history) interruptRequested(e events.TurnInterruptRequested) {
+	if !h.belongs(e.Turn, e) {
+		return
+	}
+	t := h.turn
+	if t.interrupt.known() {
+		h.breaks(RuleInterrupts, t.interrupt, "turn %d is asked to end twice", e.Turn)
+		return
+	}
+	t.interrupt = h.here
+	t.allowance = eventsAfterInterrupt
+	if t.step != nil {
+		t.allowance += len(t.step.openCalls())
+	}
+	if e.Due.Sub(h.at) > events.EndDelay {
+		h.breaks(RuleBounds, Place{}, "the end timer is due %s after the request", e.Due.Sub(h.at))
+	}
+}
+
+// belongs judges I4: whether an event of a turn lies between its start and end.
+// It also counts what may come after an interrupt.
+func (h *history) belongs(number int, e events.Event) bool {
+	if h.turn == nil || h.turn.number != number {
+		at, ended := h.ends.get(strconv.Itoa(number))
+		if !ended && h.turn != nil {
+			at = h.turn.start
+		}
+		h.breaks(RuleBelonging, at, "%s belongs to turn %d, which is not open", e.EventType(), number)
+		return false
+	}
+	if t := h.turn; t.interrupt.known() {
+		t.allowance--
+		if t.allowance == -1 {
+			h.breaks(RuleInterrupts, t.interrupt, "turn %d has not ended though it was asked to", number)
+		}
+	}
+	return true
+}
+
+// starts judges I12: nothing begins in a turn that is to end.
+func (h *history) starts(what string) {
+	if t := h.turn; t.interrupt.known() {
+		h.breaks(RuleInterrupts, t.interrupt, "%s begins after turn %d was asked to end", what, t.number)
+	}
+}
+
+func (h *history) turnCompleted(e events.TurnCompleted) {
+	if !h.endsOpen(e.Turn, e) {
+		return
+	}
+	t := h.turn
+	if t.interrupt.known() {
+		h.breaks(RuleInterrupts, t.interrupt, "turn %d was asked to end and is completed", e.Turn)
+	}
+	if ok, want := h.finished(e.Finish); !ok {
+		h.breaks(RuleOutcomes, Place{}, "turn %d finishes %s without %s", e.Turn, e.Finish, want)
+	}
+	if t.final.known() && e.Finish != events.FinishComplete {
+		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and finishes %s", e.Turn, e.Finish)
+	}
+	h.endTurn(e.Totals, false)
+}
+
+// finished reports whether the open turn can end like that, and if not, what is
+// missing.
+func (h *history) finished(f events.Finish) (bool, string) {
+	t := h.turn
+	last := t.step
+	answered := last != nil && last.phase == stepCompleted
+	switch f {
+	case events.FinishComplete:
+		return t.final.known(), "a final answer"
+	case events.FinishStopAfterTool:
+		return t.stopAfter.known(), "a successful tool that ends turns"
+	case events.FinishMaxSteps:
+		return answered && last.id.Step >= t.limit(), "having reached its limit of steps"
+	case events.FinishRefused:
+		filtered := last != nil && last.phase == stepFailed && last.class == events.ClassContentFilter
+		return filtered || answered && last.stop == events.StopRefused, "a refusal"
+	case events.FinishLength:
+		return answered && last.stop == events.StopLength && len(last.calls) == 0, "an answer cut by its length"
+	}
+	return false, "a meaning"
+}
+
+func (t *turn) limit() int {
+	if t.settings == nil || t.settings.Limits.Steps == 0 {
+		return events.MaxStepsPerTurn
+	}
+	return t.settings.Limits.Steps
+}
+
+func (h *history) turnFailed(e events.TurnFailed) {
+	if !h.endsOpen(e.Turn, e) {
+		return
+	}
+	t := h.turn
+	if t.interrupt.known() {
+		h.breaks(RuleInterrupts, t.interrupt, "turn %d was asked to end and fails", e.Turn)
+	}
+	if t.final.known() {
+		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and fails", e.Turn)
+	}
+	h.endTurn(e.Totals, true)
+}
+
+func (h *history) turnInterrupted(e events.TurnInterrupted) {
+	if !h.endsOpen(e.Turn, e) {
+		return
+	}
+	t := h.turn
+	if !t.interrupt.known() {
+		h.breaks(RuleInterrupts, Place{}, "turn %d is interrupted, and nobody asked for it", e.Turn)
+	}
+	if t.final.known() {
+		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and is interrupted", e.Turn)
+	}
+	h.endTurn(e.Totals, false)
+}
+
+// endsOpen judges what every end of a turn has in common: it is the open turn's,
+// and the first.
+func (h *history) endsOpen(number int, e events.Event) bool {
+	if h.turn == nil {
+		at, _ := h.ends.get(strconv.Itoa(number))
+		h.breaks(RuleTurns, at, "%s of turn %d, and no turn is open", e.EventType(), number)
+		return false
+	}
+	if h.turn.number != number {
+		h.breaks(RuleTurns, h.turn.start, "%s of turn %d while turn %d is open", e.EventType(), number, h.turn.number)
+		return false
+	}
+	return h.belongs(number, e)
+}
+
+// endTurn closes the open turn after judging that nothing in it is open.
+func (h *history) endTurn(totals events.Totals, failed bool) {
+	t := h.turn
+	steps := 0
+	if s := t.step; s != nil {
+		steps = s.id.Step
+		if s.phase == stepOpen {
+			h.breaks(RuleAttempts, s.requested, "turn %d ends over attempt %d of step %s", t.number, s.attempt, s.id)
+		}
+		for _, open := range s.openCalls() {
+			h.breaks(RuleResults, s.closed, "turn %d ends over %s", t.number, describe(open.id, "call"))
+		}
+	}
+	if totals.Steps != steps || totals.Attempts != t.attempts || totals.Calls != t.calls {
+		h.breaks(RuleOutcomes, t.start, "turn %d counts %d steps, %d attempts and %d calls; the log has %d, %d and %d", t.number,
+			totals.Steps, totals.Attempts, totals.Calls, steps, t.attempts, t.calls)
+	}
+	h.ends.put(strconv.Itoa(t.number), h.here)
+	h.ended = endedTurn{number: t.number, at: h.here, failed: failed}
+	h.turn = nil
+}
