@@ -33,8 +33,9 @@ type ToolRequested struct {
 }
 
 // ToolStarted is the licence to run a call whose tool is not idempotent, stored
-// before the effect. A call has at most one, so its effect begins at most once.
-// An idempotent tool needs none for its first delivery.
+// before the effect. Such a call has at most one, so its effect begins at most
+// once. An idempotent tool needs none for its first delivery, and gets one for
+// each later.
 type ToolStarted struct {
 	Call     CallID `json:"call"`
 	Claim    string `json:"claim"` // of this delivery, minted by the runner

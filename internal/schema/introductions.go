@@ -1,0 +1,186 @@
+package main
+
+// What stands above the generated parts of the pages.
+
+const eventsIntroduction = `# Events
+
+A chat is its log: a list of commits, each with the events of one decision. Nothing else is stored about it that could not be
+made again from there. This page describes everything that can stand in a log.
+
+A commit is one message on ` + "`everturn.log.<shard>.<tenant>.<chat>`" + `:
+
+` + "```json" + `
+{
+  "v": 1,
+  "id": "01KB6Q3Z8V0000000000000004",
+  "tenant": "acme",
+  "chat": "01KB6Q3Z8V0000000000000000",
+  "rev": 17,
+  "prev": "1618d5c03ed529eb72226ed8ccc7adc23e3fefe2c5f1b3d762509526003b5861",
+  "at": "2026-11-29T12:00:00.123Z",
+  "cause": {"kind": "command", "id": "01KB6Q3Z8V0000000000000001", "verb": "send", "by": "user:ann", "sequence": 123},
+  "events": [{"type": "input.accepted.v1", "data": {}}, {"type": "turn.started.v1", "data": {}}]
+}
+` + "```" + `
+
+Schema: [` + "`commit.v1.json`" + `](schema/commit.v1.json). What readers may rely on:
+
+- ` + "`rev`" + ` counts a chat's commits from 1 without gaps. ` + "`prev`" + ` is the SHA-256 of the bytes of the commit before, so that a
+  changed, missing or swapped commit shows.
+- The events of a commit became true together and in their order.
+- ` + "`cause`" + ` names the one message that the commit answers.
+- ` + "`at`" + ` is the committer's clock, never before the commit before. Decisions do not read it.
+- The header ` + "`Everturn-Types`" + ` lists the types of the events, ` + "`Everturn-Owes`" + ` what the chat still has to cause outside
+  (` + "`model`, `tool`, `timer`, `chat`" + `); both are for filters. Only the body decides.
+- A wire name keeps its meaning for ever. A field may be added, so ignore what you do not know. A change in meaning gets a new
+  version: ` + "`tool.completed.v2`" + `. A type you do not know means that you are older than its writer: stop, do not guess.
+
+Times are RFC 3339 in UTC with milliseconds. Durations are in milliseconds, money in millionths. Ids inside a chat can be read:
+turn ` + "`3`" + `, its second step ` + "`3.2`" + `, the first call of that step ` + "`3.2.1`" + `. A digest is ` + "`sha256:`" + ` and 64 hex digits.
+`
+
+const commandsIntroduction = `# Commands
+
+A command is what somebody wants from a chat: one message on ` + "`everturn.cmd.<tenant>.<chat>.<verb>`" + `. It is stored, decided once,
+and its outcome never changes. Commands of one chat take effect in the order in which they were stored, with any number of
+orchestrators.
+
+A tenant is 1 to 64 of ` + "`a-z 0-9 _ -`" + `, a chat 1 to 64 of ` + "`A-Z a-z 0-9 _ -`" + `: a ULID, a UUID, or a name of your own.
+
+## With the nats command line
+
+` + "```sh" + `
+export CHAT=my-first-chat
+nats sub "everturn.reply.default.>" &        # outcomes
+nats sub "everturn.feed.default.$CHAT.>" &   # commits, deltas and progress, live
+
+nats req everturn.cmd.default.$CHAT.create '{"v":1}'
+nats req everturn.cmd.default.$CHAT.send '{"v":1,"parts":[{"type":"text","text":"What time is it?"}]}'
+` + "```" + `
+
+` + "`nats req`" + ` prints the stream's receipt: the command is stored. The outcome comes on the reply subject; subscribe before you send.
+
+## Headers
+
+| header | meaning |
+|---|---|
+| ` + "`Everturn-Id`" + ` | Id of the command, a ULID in upper case. Optional; without it one is derived from the stored time and sequence. Sending a command again with the same id is safe: it is decided once, and answered with the first outcome. Also the id of the input that ` + "`send`" + ` brings. |
+| ` + "`Everturn-By`" + ` | Who the sender says it is. It stands in the log as claimed; on a bare bus nobody has checked it. |
+| ` + "`traceparent`" + ` | W3C trace context, carried along. |
+
+` + "```sh" + `
+nats req -H Everturn-Id:01KB6Q3Z8V0000000000000001 -H Everturn-By:user:ann \
+  everturn.cmd.default.$CHAT.rename '{"v":1,"title":"Trip to Oslo"}'
+` + "```" + `
+
+A body is at most 512 KiB. A field that a verb does not know is refused, so that a misspelt one does not go unnoticed; write the
+names in lower case as they stand here.
+`
+
+const runnersIntroduction = `## For tool runners, workers and watchers
+
+A tool runner pulls work of its group, claims each call before the effect, runs the tool, and reports the result again and again
+until the answer is ` + "`committed` or `dropped`" + `; then it acknowledges the work. It offers its tools when it starts. Claims, results,
+offers, uploads and downloads are requests; each needs a reply subject of its own below ` + "`_INBOX`" + `. In all of these bodies a field
+that the reader does not know is ignored.
+
+1. Start the effect within ` + "`grant_ms`" + ` of having *sent* the claim, by your own steady clock; else claim again.
+2. ` + "`over`" + `: acknowledge the work and forget it. ` + "`busy`" + `: give it back for ` + "`retry_ms`" + `.
+3. While the call runs, signal progress to the queue more often than its ack wait.
+4. On a stop message for the call, its step or its turn: end it, and report ` + "`cancelled`" + ` if the effect had not begun or the tool only
+   reads, else ` + "`unknown`" + `.
+5. An idempotent tool gets the same ` + "`key`" + ` at each delivery of one call, for ever.
+`
+
+// ordinary says what fields mean that mean the same everywhere, where the Go
+// type says nothing of its own.
+var ordinary = map[string]string{
+	"v":            "Version of this body: 1.",
+	"tenant":       "Who owns the chat.",
+	"chat":         "Id of the chat.",
+	"rev":          "Number of the commit that caused this.",
+	"turn":         "Number of the turn.",
+	"step":         "Id of the step.",
+	"attempt":      "Number of the attempt, from 1.",
+	"call":         "Id of the call.",
+	"tool":         "Name of the tool.",
+	"group":        "Group of runners that has the tool.",
+	"manifest":     "Digest of the tool's manifest.",
+	"runner":       "ULID of the runner's process.",
+	"claim":        "ULID of the claim.",
+	"delivery":     "How often the queue has delivered the work, this time included.",
+	"input":        "Id of the input: that of the command that brought it.",
+	"parts":        "The content.",
+	"by":           "Who, as the sender says.",
+	"title":        "The title.",
+	"settings":     "The settings.",
+	"model":        "Name of the model.",
+	"pool":         "Which workers ask the model.",
+	"reason":       "Why, for people.",
+	"message":      "What happened, for people.",
+	"verb":         "Verb of the command.",
+	"code":         "See the table of codes.",
+	"class":        "See the classes of errors.",
+	"usage":        "Tokens used.",
+	"totals":       "What the turn took.",
+	"timing":       "How long it took.",
+	"at":           "When.",
+	"due":          "When its timer is due.",
+	"timeout_ms":   "How long the tool may run.",
+	"deadline":     "When the call is settled without its runner.",
+	"key":          "Idempotency key: the same for the same call, for ever.",
+	"is_error":     "The model is told that this is an error.",
+	"truncated":    "The content was cut to fit.",
+	"blob":         "Digest of the whole content in the object store.",
+	"bytes":        "Size of the whole content.",
+	"why":          "Why, for people.",
+	"error":        "What was wrong; empty if nothing.",
+	"idempotent":   "It may run again under the same key.",
+	"read_only":    "It has no effect outside.",
+	"parallel":     "It may run beside its neighbours.",
+	"exclusive":    "It must be alone in its step.",
+	"stop_after":   "Its success ends the turn.",
+	"permissions":  "Reserved; empty.",
+	"text":         "The text.",
+	"i":            "Counts the messages, from 0.",
+	"name":         "Its name.",
+	"request_id":   "The provider's id of the request.",
+	"response_id":  "The provider's id of the answer.",
+	"data":         "Bytes of the content.",
+	"chunks":       "Digests of the pieces, in order.",
+	"status":       "See the statuses of a call.",
+	"system":       "The system prompt.",
+	"limits":       "Bounds of a turn.",
+	"type":         "See the types of parts.",
+	"provider":     "Who made it.",
+	"arguments":    "The call's arguments.",
+	"provider_id":  "The provider's name for the call.",
+	"media_type":   "Media type, as in HTTP.",
+	"url":          "Where it is.",
+	"running":      "The claim still runs.",
+	"refused":      "One text for each manifest.",
+	"digest":       "Digest of the whole.",
+	"body":         "The whole.",
+	"retry_at":     "When the next attempt is made.",
+	"id":           "Its id.",
+	"ok":           "It was accepted.",
+	"output":       "Tokens the model wrote.",
+	"cache_read":   "Tokens read from the provider's cache.",
+	"cache_write":  "Tokens written to the provider's cache.",
+	"manifests":    "The tools on offer.",
+	"ran_ms":       "How long the tool ran.",
+	"description":  "What the model is told about the tool.",
+	"part":         "Index of the part in the answer, from 0.",
+	"kind":         "What grows: `text`, `reasoning` or `call`.",
+	"steps":        "How many steps.",
+	"attempts":     "How many attempts.",
+	"calls":        "How many calls.",
+	"offset":       "First byte wanted.",
+	"parent":       "Number of the turn before it.",
+	"inputs":       "Ids of the inputs the turn takes.",
+	"rules":        "Number of the decision rules.",
+	"prompt_rules": "Number of the prompt rules.",
+	"grant_ms":     "How long the licence can be used.",
+	"retry_ms":     "When to ask again.",
+	"prompt":       "Digest of what the model was shown.",
+}
