@@ -43,7 +43,7 @@ func live() chat.Live {
 	return l
 }
 
-func schemas(t *testing.T) map[events.Digest]*chat.Schema {
+func schemas(t testing.TB) map[events.Digest]*chat.Schema {
 	t.Helper()
 	all := map[events.Digest]*chat.Schema{}
 	for _, m := range manifests() {
@@ -58,7 +58,7 @@ func schemas(t *testing.T) map[events.Digest]*chat.Schema {
 
 // story drives one chat and keeps what happened.
 type story struct {
-	t     *testing.T
+	t     testing.TB
 	state chat.State
 	at    events.Time
 	log   []events.Commit
@@ -192,7 +192,7 @@ func wants(t *testing.T, got []events.Event, want ...string) {
 }
 
 // find is the first event of its type.
-func find[T events.Event](t *testing.T, list []events.Event) T {
+func find[T events.Event](t testing.TB, list []events.Event) T {
 	t.Helper()
 	for _, e := range list {
 		if found, ok := e.(T); ok {
