@@ -87,6 +87,8 @@ func TestOnlyWhatCanStartIsFetched(t *testing.T) {
 		for _, d := range deliveries {
 			<-d.settled
 		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		if slices.Max(b.fetches) > 2 || slices.Min(b.fetches) < 1 {
 			t.Errorf("asked for %v", b.fetches)
 		}

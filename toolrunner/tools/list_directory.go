@@ -1,0 +1,124 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/toolrunner"
+)
+
+// Limits of a listing.
+const (
+	maxEntriesRead  = 20_000
+	maxEntriesShown = 500
+	entriesAtOnce   = 256
+)
+
+// ListDirectory lists a folder of the workspace.
+func ListDirectory(w *Workspace) toolrunner.Tool {
+	return toolrunner.Func(protocol.Manifest{
+		Name:        "list_directory",
+		Description: "Lists a folder of the workspace: one entry a line, folders with a slash, files with their size in bytes.",
+		Schema: json.RawMessage(`{
+			"type": "object",
+			"properties": {
+				"path": {
+					"type": "string", "minLength": 1, "maxLength": 4096,
+					"description": "Folder, relative to the workspace. Default: the workspace itself."
+				}
+			},
+			"additionalProperties": false
+		}`),
+		ReadOnly: true, Idempotent: true, Policy: events.PolicyAllow, TimeoutMS: readTimeout.Milliseconds(),
+	}, func(ctx context.Context, c toolrunner.Call) (toolrunner.Output, error) {
+		args := struct {
+			Path string `json:"path"`
+		}{Path: "."}
+		if err := parse(c.Arguments, &args); err != nil {
+			return toolrunner.Output{}, err
+		}
+		entries, all, err := w.list(ctx, args.Path)
+		if err != nil {
+			return toolrunner.Output{}, err
+		}
+		return toolrunner.Output{Text: listing(entries, all)}, nil
+	})
+}
+
+// list reads a folder in order of names, and says whether it read all of it.
+func (w *Workspace) list(ctx context.Context, path string) (entries []fs.DirEntry, all bool, err error) {
+	f, err := w.open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return nil, false, explain(path, err)
+	}
+	if !info.IsDir() {
+		return nil, false, fmt.Errorf("%q: this is no folder", path)
+	}
+	for len(entries) < maxEntriesRead && ctx.Err() == nil {
+		some, err := f.ReadDir(entriesAtOnce)
+		entries = append(entries, some...)
+		if errors.Is(err, io.EOF) {
+			all = true
+			break
+		}
+		if err != nil {
+			return nil, false, explain(path, err)
+		}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, all, ctx.Err()
+}
+
+func listing(entries []fs.DirEntry, all bool) string {
+	if len(entries) == 0 {
+		return "The folder is empty."
+	}
+	var b strings.Builder
+	for _, e := range entries[:min(len(entries), maxEntriesShown)] {
+		b.WriteString(entryLine(e))
+		b.WriteByte('\n')
+	}
+	if more := len(entries) - maxEntriesShown; more > 0 || !all {
+		atLeast := ""
+		if !all {
+			atLeast = "at least "
+		}
+		fmt.Fprintf(&b, "and %s%d more entries\n", atLeast, max(more, 0))
+	}
+	return b.String()
+}
+
+// entryLine quotes a name that would break the line or the reader's terminal.
+func entryLine(e fs.DirEntry) string {
+	name := e.Name()
+	if strings.TrimSpace(name) != name || events.RepairText(name) != name || strings.ContainsAny(name, "\r\n\t") {
+		name = fmt.Sprintf("%q", name)
+	}
+	switch {
+	case e.IsDir():
+		return name + "/"
+	case e.Type()&fs.ModeSymlink != 0:
+		return name + " (link)"
+	case !e.Type().IsRegular():
+		return name + " (special)"
+	}
+	info, err := e.Info()
+	if err != nil {
+		return name + " (gone)"
+	}
+	return fmt.Sprintf("%s (%d bytes)", name, info.Size())
+}
