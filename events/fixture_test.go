@@ -24,8 +24,6 @@ const (
 	keyOfCall    = "3b6f3a52-8f0e-5d3b-9a64-2c1f7f3f9a11"
 )
 
-func pointer[T any](v T) *T { return &v }
-
 // everyPart is one part of each type, with every field its type may have.
 func everyPart() []events.Part {
 	return []events.Part{
@@ -44,7 +42,7 @@ func everyPart() []events.Part {
 
 func everySetting() events.Settings {
 	return events.Settings{
-		Model: "script/demo", System: "Be brief.", Tools: pointer([]string{"read_file"}),
+		Model: "script/demo", System: "Be brief.", Tools: new([]string{"read_file"}),
 		Approval: events.ApprovalAuto, Limits: &events.Limits{Steps: 10, OutputTokens: 2000},
 	}
 }
@@ -77,7 +75,7 @@ func examples() map[events.Type]example {
 		},
 		"command.noted.v1": {events.CommandNoted{Verb: "interrupt", Turn: 3}, events.CommandNoted{Verb: "archive"}},
 		"input.accepted.v1": {
-			events.InputAccepted{Input: ulidOfInput, Parts: everyPart(), Mode: events.ModeReject, By: "user:ann", Settings: pointer(everySetting())},
+			events.InputAccepted{Input: ulidOfInput, Parts: everyPart(), Mode: events.ModeReject, By: "user:ann", Settings: new(everySetting())},
 			events.InputAccepted{Input: ulidOfInput, Parts: []events.Part{events.Text("hi")}, Mode: events.ModeQueue},
 		},
 		"input.withdrawn.v1": {events.InputWithdrawn{Input: ulidOfInput}, events.InputWithdrawn{Input: ulidOfInput}},
@@ -118,7 +116,7 @@ func examples() map[events.Type]example {
 				Step: step, Attempt: 2, Parts: everyPart(), Stop: events.StopCalls, RawStop: "tool_use", Usage: everyUsage(),
 				Provider:   events.Provider{Name: "anthropic", RequestID: "req_1", ResponseID: "msg_1", Model: "m-1"},
 				Timing:     events.Timing{FirstMS: 300, LastMS: 900, Deltas: 17, LongestGapMS: 120},
-				CostMicros: pointer(int64(1234)),
+				CostMicros: new(int64(1234)),
 			},
 			events.StepCompleted{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Stop: events.StopEnd},
 		},

@@ -22,7 +22,8 @@ func TestMerge(t *testing.T) {
 		{"no tools at all", events.Settings{Tools: &[]string{}}, func(s *events.Settings) { s.Tools = &[]string{} }},
 		{"an approval mode", events.Settings{Approval: events.ApprovalFull}, func(s *events.Settings) { s.Approval = events.ApprovalFull }},
 		{
-			"one limit leaves the other", events.Settings{Limits: &events.Limits{Steps: 3}},
+			"one limit leaves the other",
+			events.Settings{Limits: &events.Limits{Steps: 3}},
 			func(s *events.Settings) { s.Limits = &events.Limits{Steps: 3, OutputTokens: 2000} },
 		},
 	} {

@@ -3,7 +3,7 @@ package events
 // Purpose says what a step is for.
 type Purpose string
 
-// The purposes. Others come with the features that ask a model for them.
+// PurposeAnswer is the answer to a user. Others come with the features that ask a model for them.
 const PurposeAnswer Purpose = "answer"
 
 // Stop says why the model stopped, in our words.

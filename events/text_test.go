@@ -40,13 +40,13 @@ func TestRepairText(t *testing.T) {
 
 func TestRepairedText(t *testing.T) {
 	t.Parallel()
-	any := rapid.OneOf(
+	texts := rapid.OneOf(
 		rapid.String(),
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 		rapid.StringMatching(`[\r\n\ta]*`),
 	)
 	rapid.Check(t, func(t *rapid.T) {
-		in := any.Draw(t, "in")
+		in := texts.Draw(t, "in")
 		out := events.RepairText(in)
 		if again := events.RepairText(out); again != out {
 			t.Errorf("repaired twice: %q, then %q", out, again)

@@ -46,6 +46,11 @@ func RequestGroup(values []string) (group string, ok bool) {
 	return strings.CutPrefix(info.Account, runnerAccount)
 }
 
+// RunnerFilter is where the processes of a group are asked what they run: their
+// names begin with the group, so that no other group hears the question or
+// answers it.
+func RunnerFilter(group string) string { return RunnerSubject(group + "." + Any) }
+
 // FeedFilter is everything there is to watch of a tenant.
 func FeedFilter(tenant string) string { return subject(familyFeed, tenant, ">") }
 

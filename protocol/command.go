@@ -42,6 +42,7 @@ const (
 //sumtype:decl
 type Body interface {
 	Verb() Verb
+	body()
 }
 
 // Create starts a chat.
@@ -110,33 +111,43 @@ type Continue struct {
 
 // Verb implements [Body].
 func (Create) Verb() Verb { return VerbCreate }
+func (Create) body()      {}
 
 // Verb implements [Body].
 func (Send) Verb() Verb { return VerbSend }
+func (Send) body()      {}
 
 // Verb implements [Body].
 func (Interrupt) Verb() Verb { return VerbInterrupt }
+func (Interrupt) body()      {}
 
 // Verb implements [Body].
 func (Configure) Verb() Verb { return VerbConfigure }
+func (Configure) body()      {}
 
 // Verb implements [Body].
 func (Rename) Verb() Verb { return VerbRename }
+func (Rename) body()      {}
 
 // Verb implements [Body].
 func (Archive) Verb() Verb { return VerbArchive }
+func (Archive) body()      {}
 
 // Verb implements [Body].
 func (Unarchive) Verb() Verb { return VerbUnarchive }
+func (Unarchive) body()      {}
 
 // Verb implements [Body].
 func (Withdraw) Verb() Verb { return VerbWithdraw }
+func (Withdraw) body()      {}
 
 // Verb implements [Body].
 func (Retry) Verb() Verb { return VerbRetry }
+func (Retry) body()      {}
 
 // Verb implements [Body].
 func (Continue) Verb() Verb { return VerbContinue }
+func (Continue) body()      {}
 
 // RefusedError is a "no" without a commit: nothing could or should be written
 // (malformed, too large, no such chat), and asking again will not help. A "no"
@@ -250,5 +261,5 @@ type Reply struct {
 	// Set if not OK.
 	Code    events.Code `json:"code,omitempty"`
 	Message string      `json:"message,omitempty"`
-	Status  string      `json:"status,omitempty"`
+	Status  string      `json:"status,omitempty"` // what the thing asked about is now
 }

@@ -85,14 +85,14 @@ func TestManifestTool(t *testing.T) {
 		{
 			"unless it says otherwise",
 			protocol.Manifest{
-				Name: "x", Group: "g", Schema: schema, ReadOnly: true, Parallel: pointer(false), TimeoutMS: 5, Policy: events.PolicyReview,
+				Name: "x", Group: "g", Schema: schema, ReadOnly: true, Parallel: new(false), TimeoutMS: 5, Policy: events.PolicyReview,
 			},
 			events.Tool{TimeoutMS: 5, Policy: events.PolicyReview, ReadOnly: true},
 		},
 		{
 			"every flag is taken over",
 			protocol.Manifest{
-				Name: "x", Group: "g", Schema: schema, Idempotent: true, Exclusive: true, StopAfter: true, Parallel: pointer(true),
+				Name: "x", Group: "g", Schema: schema, Idempotent: true, Exclusive: true, StopAfter: true, Parallel: new(true),
 			},
 			events.Tool{
 				TimeoutMS: 120_000, Policy: events.PolicyAsk, Idempotent: true, Exclusive: true, StopAfter: true, Parallel: true,

@@ -29,11 +29,9 @@ const (
 	ulidOfRunner  = "01KB6Q3Z8V0000000000000003"
 )
 
-func pointer[T any](v T) *T { return &v }
-
 func everySetting() events.Settings {
 	return events.Settings{
-		Model: "script/demo", System: "Be brief.", Tools: pointer([]string{"read_file"}),
+		Model: "script/demo", System: "Be brief.", Tools: new([]string{"read_file"}),
 		Approval: events.ApprovalAuto, Limits: &events.Limits{Steps: 10, OutputTokens: 2000},
 	}
 }
@@ -43,7 +41,7 @@ func text(s string) []events.Part { return []events.Part{events.Text(s)} }
 func everyManifest() protocol.Manifest {
 	return protocol.Manifest{
 		Name: "read_file", Description: "Reads a file & shows it.", Schema: json.RawMessage(`{"type":"object"}`),
-		Group: "files", ReadOnly: true, Idempotent: true, Exclusive: true, StopAfter: true, Parallel: pointer(false),
+		Group: "files", ReadOnly: true, Idempotent: true, Exclusive: true, StopAfter: true, Parallel: new(false),
 		TimeoutMS: 5000, Policy: events.PolicyAllow,
 	}
 }
@@ -57,7 +55,7 @@ func TestCommandWire(t *testing.T) {
 	}{
 		{"full", protocol.Create{V: 1, Settings: everySetting(), Title: "Trip"}},
 		{"minimal", protocol.Create{V: 1}},
-		{"full", protocol.Send{V: 1, Parts: text("hi"), Mode: events.ModeReject, Settings: pointer(everySetting())}},
+		{"full", protocol.Send{V: 1, Parts: text("hi"), Mode: events.ModeReject, Settings: new(everySetting())}},
 		{"minimal", protocol.Send{V: 1, Parts: text("hi")}},
 		{"full", protocol.Interrupt{V: 1, Turn: 3, Reason: "changed my mind"}},
 		{"minimal", protocol.Interrupt{V: 1}},

@@ -17,6 +17,7 @@ type Work interface {
 	Kind() string
 	// Key is the chat it belongs to.
 	Key() events.Key
+	work()
 }
 
 // What HeaderOwes calls the kinds of work.
@@ -78,12 +79,15 @@ func (Timer) Kind() string { return OwesTimer }
 
 // Key implements [Work].
 func (w ModelWork) Key() events.Key { return events.Key{Tenant: w.Tenant, Chat: w.Chat} }
+func (ModelWork) work()             {}
 
 // Key implements [Work].
 func (w ToolWork) Key() events.Key { return events.Key{Tenant: w.Tenant, Chat: w.Chat} }
+func (ToolWork) work()             {}
 
 // Key implements [Work].
 func (t Timer) Key() events.Key { return events.Key{Tenant: t.Tenant, Chat: t.Chat} }
+func (Timer) work()             {}
 
 // Claim asks for the licence to run a call. A claim id is new for each delivery
 // of the work. Rev is that of the work.

@@ -41,7 +41,7 @@ func (src *source) schema(b body) (*jsonschema.Schema, error) {
 		s.Required = b.Required
 	}
 	if v := s.Properties["v"]; v != nil {
-		v.Const = constant(1)
+		v.Const = new(any(1))
 	}
 	s.Schema, s.ID, s.Title = draft, b.Name+".json", b.Name
 	return s, nil
@@ -61,8 +61,7 @@ func (src *source) describe(s *jsonschema.Schema, t reflect.Type, strict bool, w
 		if !strict {
 			s.AdditionalProperties = nil
 		}
-		for i := range t.NumField() {
-			field := t.Field(i)
+		for field := range t.Fields() {
 			property := s.Properties[jsonName(field)]
 			if property == nil {
 				continue
@@ -141,8 +140,6 @@ func withoutNull(s *jsonschema.Schema) {
 	}
 }
 
-func constant(v any) *any { return &v }
-
 // commitSchema is the schema of a message in the log.
 func (src *source) commitSchema() (*jsonschema.Schema, error) {
 	cause, err := jsonschema.ForType(reflect.TypeFor[events.Cause](), nil)
@@ -164,7 +161,7 @@ func (src *source) commitSchema() (*jsonschema.Schema, error) {
 	}
 	for _, name := range events.TypeNames() {
 		event.AllOf = append(event.AllOf, &jsonschema.Schema{
-			If:   &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"type": {Const: constant(string(name))}}},
+			If:   &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"type": {Const: new(any(string(name)))}}},
 			Then: &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"data": {Ref: string(name) + ".json"}}},
 		})
 	}
@@ -173,7 +170,7 @@ func (src *source) commitSchema() (*jsonschema.Schema, error) {
 		Schema: draft, ID: "commit.v1.json", Title: "commit.v1", Type: "object",
 		Description: oneLine(prose(src.types[nameOf(commit)], commit, "")),
 		Properties: map[string]*jsonschema.Schema{
-			"v":      {Type: "integer", Const: constant(events.CommitVersion), Description: "Version of the commit's own form."},
+			"v":      {Type: "integer", Const: new(any(events.CommitVersion)), Description: "Version of the commit's own form."},
 			"id":     text("ULID of the commit; it belongs to its bytes."),
 			"tenant": {Type: "string", Pattern: "^[a-z0-9_-]{1,64}$"},
 			"chat":   {Type: "string", Pattern: "^[A-Za-z0-9_-]{1,64}$"},

@@ -47,10 +47,10 @@ func run(root string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) { //nolint:gosec // a name from our own table
+		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 			continue
 		}
-		if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // documentation is for everybody
+		if err := os.WriteFile(path, content, 0o644); err != nil {
 			return err
 		}
 	}

@@ -37,8 +37,7 @@ func (p *page) fields(t reflect.Type, required func(reflect.StructField) bool) {
 		return
 	}
 	p.line("| field | type | always | meaning |\n|---|---|---|---|")
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		name := jsonName(field)
 		if name == "" {
 			continue
@@ -77,7 +76,7 @@ func (p *page) example(root string, b body) error {
 }
 
 func wireFile(root, dir, name string) ([]byte, error) {
-	b, err := os.ReadFile(filepath.Join(root, dir, "testdata", "wire", name)) //nolint:gosec // a name from our own table
+	b, err := os.ReadFile(filepath.Join(root, dir, "testdata", "wire", name))
 	return bytes.TrimSpace(b), err
 }
 
@@ -94,8 +93,8 @@ func shared(pkg string, bodies []body) []reflect.Type {
 		case reflect.Slice:
 			visit(t.Elem())
 		case reflect.Struct:
-			for i := range t.NumField() {
-				field := element(t.Field(i).Type)
+			for field := range t.Fields() {
+				field := element(field.Type)
 				if field.Kind() == reflect.Slice {
 					field = element(field.Elem())
 				}
@@ -157,10 +156,16 @@ func (src *source) eventsPage(root string) ([]byte, error) {
 	}
 	p.line("## Words\n")
 	for _, w := range []struct{ name, title string }{
-		{"events.PartType", "Types of parts"}, {"events.ToolStatus", "Statuses of a call"}, {"events.ErrorClass", "Classes of errors"},
-		{"events.Finish", "How a turn was completed"}, {"events.TurnCause", "Why a turn began"}, {"events.Stop", "Why the model stopped"},
-		{"events.CauseKind", "What a commit answers"}, {"events.SendMode", "Modes of an input"},
-		{"events.ApprovalMode", "Approval modes"}, {"events.Policy", "Policies of a tool"},
+		{"events.PartType", "Types of parts"},
+		{"events.ToolStatus", "Statuses of a call"},
+		{"events.ErrorClass", "Classes of errors"},
+		{"events.Finish", "How a turn was completed"},
+		{"events.TurnCause", "Why a turn began"},
+		{"events.Stop", "Why the model stopped"},
+		{"events.CauseKind", "What a commit answers"},
+		{"events.SendMode", "Modes of an input"},
+		{"events.ApprovalMode", "Approval modes"},
+		{"events.Policy", "Policies of a tool"},
 	} {
 		p.line("### %s\n", w.title)
 		p.text(prose(src.types[w.name], reflect.TypeFor[string](), ""))

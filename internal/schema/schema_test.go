@@ -153,11 +153,12 @@ func TestSchemasRefuse(t *testing.T) {
 				`"events":[{"type":"chat.titled.v1","data":{"title":7}}]}`,
 		},
 	} {
+		schema, err := c.Compile(resource(tt.schema + ".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Run(tt.name, func(t *testing.T) {
-			schema, err := c.Compile(resource(tt.schema + ".json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			t.Parallel()
 			value, err := jsonschema.UnmarshalJSON(strings.NewReader(tt.value))
 			if err != nil {
 				t.Fatal(err)
@@ -206,8 +207,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 		if src.types[nameOf(typ)] == "" {
 			t.Errorf("%s has no comment", nameOf(typ))
 		}
-		for i := range typ.NumField() {
-			field := typ.Field(i)
+		for field := range typ.Fields() {
 			if jsonName(field) != "" && src.fieldText(typ, field) == "" {
 				t.Errorf("%s.%s is not explained", nameOf(typ), field.Name)
 			}

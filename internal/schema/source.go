@@ -153,9 +153,9 @@ func prose(comment string, t reflect.Type, wire string) string {
 	if t.Kind() != reflect.Struct {
 		return comment
 	}
-	for i := range t.NumField() {
-		if name := jsonName(t.Field(i)); name != "" {
-			comment = rename(comment, t.Field(i).Name, name)
+	for field := range t.Fields() {
+		if name := jsonName(field); name != "" {
+			comment = rename(comment, field.Name, name)
 		}
 	}
 	return comment

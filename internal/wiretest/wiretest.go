@@ -27,7 +27,7 @@ func Frozen(t testing.TB, name string, encoded []byte) []byte {
 	if *freeze {
 		create(t, path, append(bytes.Clone(encoded), '\n'))
 	}
-	b, err := os.ReadFile(path) //nolint:gosec // the name is a constant of the test
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatalf("%v\nsomething new needs its wire file: run go test with -freeze here, and commit what it wrote", err)
 	}
