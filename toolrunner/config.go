@@ -49,7 +49,10 @@ type Config struct {
 	// OfferEvery is how often the manifests are offered again. Default [DefaultOfferEvery].
 	OfferEvery time.Duration `help:"How often the tools are offered again." placeholder:"DURATION"`
 
-	// Process names this process, and no other one ever. Default: a new id.
+	// Process names this process, and no other one ever. It is the end of the
+	// subject on which orchestrators ask it what it runs, and where groups have
+	// accounts of their own it has to begin with the group and a dot. Default:
+	// that and a new id.
 	Process string `kong:"-"`
 
 	// NewID mints the ids of claims. Default: ULIDs.
@@ -87,7 +90,7 @@ func (c Config) withDefaults() Config {
 		c.NewID = func() string { return ulid.Make().String() }
 	}
 	if c.Process == "" {
-		c.Process = c.NewID()
+		c.Process = c.Group + "." + c.NewID()
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
