@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/everturn/everturn"
+	"github.com/everturn/everturn/protocol"
 )
 
 const (
@@ -150,4 +151,22 @@ func consumerConfig(c fileConsumer, ackWait time.Duration, owner string) jetstre
 		FilterSubject: consumerFilter(c.Name),
 		Metadata:      metadata(owner),
 	}
+}
+
+// ModelConsumerConfig is the consumer that the workers of a pool share.
+func (t *Topology) ModelConsumerConfig(pool string) jetstream.ConsumerConfig {
+	c := t.model
+	c.Durable = ModelConsumer(pool)
+	c.FilterSubject = protocol.ModelWorkFilter(pool)
+	c.Metadata = maps.Clone(t.model.Metadata)
+	return c
+}
+
+// ToolConsumerConfig is the consumer that the runners of a group share.
+func (t *Topology) ToolConsumerConfig(group string) jetstream.ConsumerConfig {
+	c := t.tool
+	c.Durable = ToolConsumer(group)
+	c.FilterSubject = protocol.ToolWorkFilter(group)
+	c.Metadata = maps.Clone(t.tool.Metadata)
+	return c
 }

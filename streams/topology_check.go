@@ -33,7 +33,7 @@ func (c *fileCheck) topology(file topologyFile) *Topology {
 	default:
 		c.add("$.replicas", "replicas is %q and must be auto, 1, 3 or 5", file.Replicas)
 	}
-	duplicates := c.duration("$.duplicates", "file", "duplicates", file.Duplicates, minDuplicates)
+	duplicates := c.duration("$.duplicates", "duplicates", file.Duplicates, minDuplicates)
 
 	for i, s := range file.Streams {
 		c.streamEntry(t, fmt.Sprintf("$.streams[%d]", i), s)
@@ -147,7 +147,7 @@ func (c *fileCheck) streamWords(path string, s fileStream, rule streamRule) {
 
 func (c *fileCheck) age(path string, s fileStream, rule streamRule) time.Duration {
 	if rule.aged {
-		return c.duration(path+".max_age", s.Name, "max_age", s.MaxAge, minMaxAge)
+		return c.duration(path+".max_age", s.Name+": max_age", s.MaxAge, minMaxAge)
 	}
 	if s.MaxAge != "" {
 		c.add(path+".max_age", "%s: must have no max_age: what is stored there stays until it is not needed", s.Name)
@@ -188,7 +188,7 @@ func (c *fileCheck) consumerEntries(t *Topology, path string, s fileStream, rule
 		}
 		seen = append(seen, f.Name)
 		name := s.Name + "." + f.Name
-		config := consumerConfig(f, c.duration(at+".ack_wait", name, "ack_wait", f.AckWait, minAckWait), s.Owner)
+		config := consumerConfig(f, c.duration(at+".ack_wait", name+": ack_wait", f.AckWait, minAckWait), s.Owner)
 		if f.MaxDeliver != -1 {
 			c.add(at+".max_deliver", "%s: max_deliver is %d and must be -1: after a last delivery a message would lie there unheeded", name, f.MaxDeliver)
 		}

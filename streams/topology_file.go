@@ -3,6 +3,7 @@ package streams
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // topologyFile is a streams.yaml as it is written.
@@ -68,7 +70,7 @@ type fileObject struct {
 
 // Problem is one thing wrong with a file.
 type Problem struct {
-	Line    int // from 1; 0 if it belongs to no line
+	Line    int // from 1; 0 if it is not known
 	Column  int
 	Message string
 }
@@ -133,7 +135,23 @@ func decodingProblem(err error) Problem {
 		return Problem{Message: err.Error()}
 	}
 	pos := at.GetToken().Position
-	return Problem{Line: pos.Line, Column: pos.Column, Message: at.GetMessage()}
+	p := Problem{Line: pos.Line, Column: pos.Column, Message: at.GetMessage()}
+	if wrong, ok := errors.AsType[*yaml.TypeError](err); ok {
+		p.Message = "want " + kindText(wrong.DstType) // not the names of our types
+	}
+	return p
+}
+
+func kindText(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice:
+		return "a list"
+	}
+	return "keys and values"
 }
 
 // fileCheck collects the problems of a file with their places.
@@ -155,14 +173,31 @@ func (c *fileCheck) add(path, format string, args ...any) {
 		if err != nil || node == nil {
 			continue
 		}
-		if list, ok := node.(*ast.SequenceNode); ok && len(list.Values) > 0 {
-			node = list.Values[0]
-		}
-		if pos := node.GetToken().Position; pos != nil {
+		if pos := firstToken(node).Position; pos != nil {
 			p.Line, p.Column = pos.Line, pos.Column
 		}
 	}
+	if p.Line == 0 {
+		p.Line, p.Column = 1, 1 // the file as a whole
+	}
 	c.problems = append(c.problems, p)
+}
+
+// firstToken is where a node begins; of a mapping the library gives a colon.
+func firstToken(node ast.Node) *token.Token {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		if len(n.Values) > 0 {
+			return firstToken(n.Values[0])
+		}
+	case *ast.MappingValueNode:
+		return n.Key.GetToken()
+	case *ast.SequenceNode:
+		if len(n.Values) > 0 {
+			return firstToken(n.Values[0])
+		}
+	}
+	return node.GetToken()
 }
 
 // word reports a value that is not the only one the code can work with.
@@ -197,17 +232,17 @@ func (c *fileCheck) size(path, name, key, text string, low int64) int64 {
 }
 
 // duration reads "15s", at least low.
-func (c *fileCheck) duration(path, name, key, text string, low time.Duration) time.Duration {
+func (c *fileCheck) duration(path, what, text string, low time.Duration) time.Duration {
 	if text == "" {
-		c.add(path, "%s: %s is missing", name, key)
+		c.add(path, "%s is missing", what)
 		return 0
 	}
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		c.add(path, "%s: %s is %q: want a duration such as 100ms, 15s or 720h", name, key, text)
+		c.add(path, "%s is %q: want a duration such as 100ms, 15s or 720h", what, text)
 	case d < low:
-		c.add(path, "%s: %s is %s and must be at least %s", name, key, text, low)
+		c.add(path, "%s is %s and must be at least %s", what, text, low)
 	}
 	return d
 }
