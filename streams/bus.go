@@ -1,0 +1,142 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Options of a bus. The zero value is right for production.
+type Options struct {
+	// Topology tells how consumers of pools and groups are made; nil is the one
+	// in the binary.
+	Topology *Topology
+
+	// AckWait of consumers that are made on demand, instead of the topology's.
+	AckWait time.Duration
+
+	// Try bounds one exchange with the server or another part of Everturn;
+	// 0 is DefaultTry. Callers ask again, so it may be short.
+	Try time.Duration
+}
+
+// DefaultTry is long for a server that lives, and short compared with the
+// election of a new leader, after which a new try finds it.
+const DefaultTry = 2 * time.Second
+
+func (o Options) try() time.Duration {
+	if o.Try > 0 {
+		return o.Try
+	}
+	return DefaultTry
+}
+
+// Bus is everything that NATS does for an orchestrator, job by job. The jobs
+// are safe for concurrent use.
+type Bus struct {
+	Log       *Log
+	Commands  *Commands
+	Work      *Work
+	Timers    *Timers
+	Requests  *Requests
+	Signals   *Signals
+	Feed      *Feed
+	Blobs     *Blobs
+	Tools     *Tools
+	Snapshots *Snapshots
+	Dead      *Dead
+
+	c      *connection
+	queues *workQueues
+}
+
+// Open checks that the server has the streams and gives the jobs. The
+// connection stays the caller's to close, after [Bus.Close].
+func Open(ctx context.Context, nc *nats.Conn, o Options) (*Bus, error) {
+	c, err := newConnection(nc, o.try())
+	if err != nil {
+		return nil, err
+	}
+	shards, err := c.check(ctx)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	topology := o.Topology
+	if topology == nil {
+		if topology, err = LoadTopology(""); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	queues := &workQueues{
+		c: c, topology: topology, options: ApplyOptions{AckWait: o.AckWait},
+		pools: map[string]*queue{}, groups: map[string]bool{},
+	}
+	blobs := &Blobs{c: c}
+	return &Bus{
+		Log:       &Log{c: c, shards: shards},
+		Commands:  &Commands{c: c, queue: newQueue(c, CommandsStream, CommandsConsumer)},
+		Work:      &Work{c: c, queues: queues},
+		Timers:    &Timers{c: c, queue: newQueue(c, TimersStream, DueConsumer)},
+		Requests:  &Requests{c: c},
+		Signals:   &Signals{c: c},
+		Feed:      &Feed{c: c},
+		Blobs:     blobs,
+		Tools:     &Tools{c: c, blobs: blobs, queues: queues},
+		Snapshots: &Snapshots{c: c},
+		Dead:      &Dead{c: c},
+		c:         c,
+		queues:    queues,
+	}, nil
+}
+
+// check looks whether everything is there and gives the number of shards.
+func (c *connection) check(ctx context.Context) (int, error) {
+	shards, err := CheckLog(ctx, c.js)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range []string{
+		CommandsStream, WorkStream, TimersStream, FeedStream, DeadStream, snapshotsStream, toolsStream, blobsStream,
+	} {
+		if _, err := c.js.Stream(ctx, name); err != nil {
+			return 0, translate(err, "check stream %s", name)
+		}
+	}
+	for stream, consumer := range map[string]string{CommandsStream: CommandsConsumer, TimersStream: DueConsumer} {
+		if _, err := c.js.Consumer(ctx, stream, consumer); err != nil {
+			return 0, translate(err, "check consumer %s of %s", consumer, stream)
+		}
+	}
+	return shards, nil
+}
+
+// OpenLog gives the log alone, for those who only read it. The function it
+// gives ends what it holds.
+func OpenLog(ctx context.Context, nc *nats.Conn, o Options) (*Log, func(), error) {
+	c, err := newConnection(nc, o.try())
+	if err != nil {
+		return nil, nil, err
+	}
+	shards, err := CheckLog(ctx, c.js)
+	if err != nil {
+		c.close()
+		return nil, nil, fmt.Errorf("open the log: %w", err)
+	}
+	return &Log{c: c, shards: shards}, c.close, nil
+}
+
+// Close ends what the bus holds. Its methods must have returned.
+func (b *Bus) Close() {
+	b.Commands.queue.close()
+	b.Timers.queue.close()
+	b.queues.close()
+	b.c.close()
+}
+
+// Dropped is how many requests were not answered because their reply subject
+// was no inbox. It rises when somebody tries to write through us.
+func (b *Bus) Dropped() uint64 { return b.c.dropped.Load() }

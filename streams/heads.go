@@ -1,0 +1,35 @@
+package streams
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/everturn/everturn/protocol"
+)
+
+// Heads calls head with the newest commit of every chat, ready once when it has
+// given all of them, and then head with each commit as it is stored. It returns
+// when ctx ends, or with an error when it may have missed one: then call it
+// again. Bodies are not read.
+func (l *Log) Heads(ctx context.Context, head func(protocol.Head), ready func()) error {
+	f := follower{
+		c: l.c, policy: jetstream.DeliverLastPerSubjectPolicy, headers: true,
+		on: func(m *nats.Msg, meta *nats.MsgMetadata) error {
+			_, k, err := protocol.ParseLogSubject(m.Subject)
+			if err != nil {
+				return nil // no chat has such a subject; only an operator can have stored it
+			}
+			head(protocol.Head{
+				Key: k, Sequence: meta.Sequence.Stream, Stored: meta.Timestamp, Owes: m.Header.Get(protocol.HeaderOwes),
+			})
+			return nil
+		},
+		ready: func() error { ready(); return nil },
+	}
+	for n := range l.shards {
+		f.streams = append(f.streams, LogStream(n))
+	}
+	return f.run(ctx)
+}
