@@ -23,6 +23,7 @@ type Chat struct {
 
 	Commits []events.Commit
 	Bytes   [][]byte // of each commit
+	Blobs   map[events.Digest][]byte
 
 	key      events.Key
 	now      events.Time
@@ -35,7 +36,7 @@ type Chat struct {
 func New(k events.Key) *Chat {
 	o := offer()
 	live := chat.Live{Defaults: events.Settings{Model: "small", System: "Be brief."}, Tools: o.tools}
-	return &Chat{Live: live, key: k, now: Start, schemas: o.schemas}
+	return &Chat{Live: live, Blobs: make(map[events.Digest][]byte), key: k, now: Start, schemas: o.schemas}
 }
 
 // Key names the chat.
@@ -64,6 +65,9 @@ func (c *Chat) ID() string {
 func (c *Chat) Handle(m chat.Message) chat.Decision {
 	at := max(c.now, c.State.At())
 	d := chat.Handle(c.State, m, at, c.Live)
+	for _, content := range d.Large {
+		c.Blobs[content.Digest] = content.Bytes
+	}
 	if len(d.Events) > 0 {
 		c.commit(chat.CauseOf(m), at, d.Events)
 	}

@@ -2,6 +2,7 @@ package chatgen
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/everturn/everturn/chat"
@@ -180,6 +181,9 @@ func (d *Driver) yes(n int) bool { return d.chance.IntN(n) == 0 }
 
 // text is what people and models say, and what breaks parsers.
 func (d *Driver) text() string {
+	if d.yes(300) {
+		return strings.Repeat("long ", events.MaxInlineBytes/4)
+	}
 	return []string{"", " ", "hello", "what time is it?", "a\x00b", "broken \xff\xfe", "\x1b[31mred", "\u200b", "line\r\nbreak"}[d.chance.IntN(9)]
 }
 

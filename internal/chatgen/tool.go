@@ -14,14 +14,14 @@ import (
 
 // The tools on offer, named after what is special about them.
 const (
-	ToolRead      = "read"      // reads only, beside others
-	ToolCount     = "count"     // reads only and idempotent, alone
-	ToolPut       = "put"       // has an effect, and may run again
-	ToolAppend    = "append"    // has an effect, and must not run twice
-	ToolBoth      = "both"      // like append, beside others
-	ToolSolo      = "solo"      // must be the only call of its step
-	ToolFinish    = "finish"    // its success ends the turn
-	ToolAsk       = "ask"       // needs a person
+	ToolRead      = "read"   // reads only, beside others
+	ToolCount     = "count"  // reads only and idempotent, alone
+	ToolPut       = "put"    // has an effect, and may run again
+	ToolAppend    = "append" // has an effect, and must not run twice
+	ToolBoth      = "both"   // like append, beside others
+	ToolSolo      = "solo"   // must be the only call of its step
+	ToolFinish    = "finish" // its success ends the turn
+	ToolAsk       = "ask"    // needs a person
 	ToolUnoffered = "no_such_tool"
 )
 

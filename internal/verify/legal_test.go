@@ -38,7 +38,10 @@ func TestGeneratedLogsAreLegal(t *testing.T) {
 			for i := w; i < logs; i += workers {
 				k := events.Key{Tenant: "acme", Chat: fmt.Sprintf("chat-%d", i)}
 				log := chatgen.Log(k, rand.New(rand.NewPCG(uint64(i), 0)), messages)
-				checker := verify.New(verify.Options{Shards: shards})
+				checker := verify.New(verify.Options{
+					Shards: shards,
+					Blob:   func(_ events.Key, d events.Digest) ([]byte, error) { return log.Blobs[d], nil },
+				})
 				for _, e := range entries(log, 1) {
 					checker.Add(e)
 				}
