@@ -70,11 +70,11 @@ type wireEvent struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// ErrConflict means the chat has grown since it was loaded, so nothing was
-// written. It is also the answer to a retry of an append that did succeed: load
-// again, and treat a commit that carries your own ID as success.
+// ErrConflict means that somebody else appended first. An append that is sent
+// twice gets it too, when the first sending did arrive; so whoever sees it reads
+// the log and looks for a commit with its own ID before deciding anew.
 //
-// Adapters wrap it; callers test for it with [errors.Is].
+// It comes wrapped: ask with [errors.Is].
 var ErrConflict = errors.New("chat has changed since it was loaded")
 
 // ErrMalformed means that bytes are no commit and never were one.

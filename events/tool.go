@@ -44,13 +44,12 @@ type ToolStarted struct {
 	At       Time   `json:"at"`
 }
 
-// ToolCompleted records the one result of a tool call.
+// ToolCompleted closes a call. Each call that a completed step asked for is
+// closed once, before its turn ends: by a runner's report, or by a rule if there
+// was none in time. Status tells success from failure, and from not knowing.
+// Nothing that comes afterwards changes it.
 //
-// Every call of a completed step has exactly one, before the turn ends, also
-// when the tool failed, never ran, or nobody knows: Status says which. A result
-// that arrives later is dropped, so readers may treat the first as final.
-//
-// Parts is what the model gets to read. It is capped; Blob names the whole.
+// Parts is shown to the model, cut to [MaxResultBytes]; Blob has all of it.
 type ToolCompleted struct {
 	Call      CallID     `json:"call"`
 	Status    ToolStatus `json:"status"`

@@ -149,10 +149,10 @@ func (Retry) body()      {}
 func (Continue) Verb() Verb { return VerbContinue }
 func (Continue) body()      {}
 
-// RefusedError is a "no" without a commit: nothing could or should be written
-// (malformed, too large, no such chat), and asking again will not help. A "no"
-// that depends on the chat is no error but the event command.rejected. Match
-// the Code with [errors.As]; Error is for people.
+// RefusedError turns a command away without leaving a trace in any log: it is
+// malformed, or there is no chat to write to. Sending it again gets the same.
+// What a chat itself turns down is the event command.rejected instead. Programs
+// look at Code, with [errors.As]; the text is for people.
 type RefusedError struct {
 	Code   events.Code
 	Detail string // what was refused, never its content

@@ -25,8 +25,8 @@ A commit is one message on ` + "`everturn.log.<shard>.<tenant>.<chat>`" + `:
 
 Schema: [` + "`commit.v1.json`" + `](schema/commit.v1.json). What readers may rely on:
 
-- ` + "`rev`" + ` counts a chat's commits from 1 without gaps. ` + "`prev`" + ` is the SHA-256 of the bytes of the commit before, so that a
-  changed, missing or swapped commit shows.
+- ` + "`rev`" + ` counts a chat's commits from 1 without gaps. ` + "`prev`" + ` is the SHA-256 of the bytes of the commit before: whoever alters
+  a log breaks the chain.
 - The events of a commit became true together and in their order.
 - ` + "`cause`" + ` names the one message that the commit answers.
 - ` + "`at`" + ` is the committer's clock, never before the commit before. Decisions do not read it.
@@ -42,8 +42,8 @@ turn ` + "`3`" + `, its second step ` + "`3.2`" + `, the first call of that step
 const commandsIntroduction = `# Commands
 
 A command is what somebody wants from a chat: one message on ` + "`everturn.cmd.<tenant>.<chat>.<verb>`" + `. It is stored, decided once,
-and its outcome never changes. Commands of one chat take effect in the order in which they were stored, with any number of
-orchestrators.
+and its outcome never changes. The order in which a chat's commands were stored is the order of their effects, however many
+orchestrators there are.
 
 A tenant is 1 to 64 of ` + "`a-z 0-9 _ -`" + `, a chat 1 to 64 of ` + "`A-Z a-z 0-9 _ -`" + `: a ULID, a UUID, or a name of your own.
 
@@ -65,7 +65,7 @@ nats req everturn.cmd.default.$CHAT.send '{"v":1,"parts":[{"type":"text","text":
 | header | meaning |
 |---|---|
 | ` + "`Everturn-Id`" + ` | Id of the command, a ULID in upper case. Optional; without it one is derived from the stored time and sequence. Sending a command again with the same id is safe: it is decided once, and answered with the first outcome. Also the id of the input that ` + "`send`" + ` brings. |
-| ` + "`Everturn-By`" + ` | Who the sender says it is. It stands in the log as claimed; on a bare bus nobody has checked it. |
+| ` + "`Everturn-By`" + ` | The sender's name for itself. It stands in the log as claimed; on a bare bus nobody has checked it. |
 | ` + "`traceparent`" + ` | W3C trace context, carried along. |
 
 ` + "```sh" + `
@@ -79,16 +79,16 @@ names in lower case as they stand here.
 
 const runnersIntroduction = `## For tool runners, workers and watchers
 
-A tool runner pulls work of its group, claims each call before the effect, runs the tool, and reports the result again and again
-until the answer is ` + "`committed` or `dropped`" + `; then it acknowledges the work. It offers its tools when it starts. Claims, results,
+A tool runner pulls work of its group, claims each call before the effect, runs the tool, and repeats its report
+until it hears ` + "`committed` or `dropped`" + `; then it acknowledges the work. It offers its tools when it starts. Claims, results,
 offers, uploads and downloads are requests; each needs a reply subject of its own below ` + "`_INBOX`" + `. In all of these bodies a field
 that the reader does not know is ignored.
 
 1. Start the effect within ` + "`grant_ms`" + ` of having *sent* the claim, by your own steady clock; else claim again.
 2. ` + "`over`" + `: acknowledge the work and forget it. ` + "`busy`" + `: give it back for ` + "`retry_ms`" + `.
 3. While the call runs, signal progress to the queue more often than its ack wait.
-4. On a stop message for the call, its step or its turn: end it, and report ` + "`cancelled`" + ` if the effect had not begun or the tool only
-   reads, else ` + "`unknown`" + `.
+4. On a stop message for the call, its step or its turn: end it, and report: ` + "`cancelled`" + ` when nothing can have
+   happened outside, ` + "`unknown`" + ` otherwise.
 5. An idempotent tool gets the same ` + "`key`" + ` at each delivery of one call, for ever.
 `
 

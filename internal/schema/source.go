@@ -127,6 +127,7 @@ func limits() map[string]string {
 	return map[string]string{
 		"MaxInlineBytes":            kibibytes(events.MaxInlineBytes),
 		"MaxErrorChars":             strconv.Itoa(events.MaxErrorChars) + " characters",
+		"MaxResultBytes":            kibibytes(events.MaxResultBytes),
 		"MaxStepsPerTurn":           strconv.Itoa(events.MaxStepsPerTurn),
 		"MaxChunkBytes":             kibibytes(protocol.MaxChunkBytes),
 		"events.DefaultToolTimeout": strconv.FormatInt(events.DefaultToolTimeout.Milliseconds(), 10),
