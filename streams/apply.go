@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/everturn/everturn/protocol"
 )
 
 // applyRounds bounds how often Apply looks again at what it has made. One round
@@ -169,23 +171,23 @@ func dotted(name string) string {
 // EnsureModelConsumer gives the consumer that the workers of a pool share, and
 // makes it if it is not there.
 func (t *Topology) EnsureModelConsumer(ctx context.Context, js jetstream.JetStream, pool string, o ApplyOptions) (jetstream.Consumer, error) {
-	return ensureWork(ctx, js, t.ModelConsumerConfig(pool), o)
+	return ensureWork(ctx, js, pool, t.ModelConsumerConfig(pool), o)
 }
 
 // EnsureToolConsumer gives the consumer that the runners of a group share, and
 // makes it if it is not there. Runners lack the permission to make it:
 // orchestrators do, when a group offers its tools.
 func (t *Topology) EnsureToolConsumer(ctx context.Context, js jetstream.JetStream, group string, o ApplyOptions) (jetstream.Consumer, error) {
-	return ensureWork(ctx, js, t.ToolConsumerConfig(group), o)
+	return ensureWork(ctx, js, group, t.ToolConsumerConfig(group), o)
 }
 
-// ensureWork may run in many processes at once.
-func ensureWork(ctx context.Context, js jetstream.JetStream, want jetstream.ConsumerConfig, o ApplyOptions) (jetstream.Consumer, error) {
+// ensureWork may run in many processes at once. Pools are named as groups are.
+func ensureWork(ctx context.Context, js jetstream.JetStream, name string, want jetstream.ConsumerConfig, o ApplyOptions) (jetstream.Consumer, error) {
+	if err := protocol.ValidateGroup(name); err != nil {
+		return nil, fmt.Errorf("consumer of %s: %w", WorkStream, err)
+	}
 	if o.AckWait > 0 {
 		want.AckWait = o.AckWait
-	}
-	if !isName(want.Durable) {
-		return nil, fmt.Errorf("consumer %q: want a-z, 0-9, _ and -", want.Durable)
 	}
 	have, err := js.Consumer(ctx, WorkStream, want.Durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -204,16 +206,4 @@ func ensureWork(ctx context.Context, js jetstream.JetStream, want jetstream.Cons
 		}
 	}
 	return have, nil
-}
-
-// isName reports whether s is one token of the alphabet that pools and groups use.
-func isName(s string) bool {
-	for _, c := range []byte(s) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return s != ""
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/everturn/everturn/internal/deptest"
 	"github.com/everturn/everturn/internal/embedded"
 )
 
@@ -298,4 +299,8 @@ func TestWarningsGoToTheLogger(t *testing.T) {
 	if !strings.Contains(b.String(), "payloads") {
 		t.Errorf("log is %q, want the warning about the payload", b.String())
 	}
+}
+
+func TestDependencies(t *testing.T) {
+	deptest.OnlyOurs(t) // a server, and nothing of what runs on it
 }

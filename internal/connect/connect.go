@@ -1,0 +1,232 @@
+// Package connect reads the flags, environment and contexts that people know
+// from the nats command, and connects with them.
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/natscontext"
+)
+
+const (
+	defaultTimeout  = 5 * time.Second
+	reconnectWait   = 250 * time.Millisecond
+	reconnectJitter = 250 * time.Millisecond // so that a restarted server is not stormed
+)
+
+// ErrUnauthorized means that the server answers and does not let us in.
+var ErrUnauthorized = errors.New("not authorized")
+
+// ErrUnreachable means that no server answers.
+var ErrUnreachable = errors.New("no NATS server answers")
+
+// Flags say where the server is and who we are, in the words of the nats
+// command. What a flag says counts more than its variable, that more than the
+// context, that more than the default. Embed it in a kong command.
+type Flags struct {
+	Server      string        `short:"s" env:"NATS_URL" placeholder:"URL" help:"NATS server, or several with commas (default nats://127.0.0.1:4222)."`
+	Creds       string        `env:"NATS_CREDS" placeholder:"FILE" help:"Credentials file."`
+	Nkey        string        `env:"NATS_NKEY" placeholder:"FILE" help:"NKEY seed file."`
+	User        string        `env:"NATS_USER" placeholder:"NAME" help:"User."`
+	Password    string        `env:"NATS_PASSWORD" placeholder:"PASSWORD" help:"Password of the user."`
+	Token       string        `env:"NATS_TOKEN" placeholder:"TOKEN" help:"Token."`
+	TLSCert     string        `name:"tlscert" env:"NATS_CERT" placeholder:"FILE" help:"TLS certificate of the client."`
+	TLSKey      string        `name:"tlskey" env:"NATS_KEY" placeholder:"FILE" help:"TLS key of the client."`
+	TLSCA       string        `name:"tlsca" env:"NATS_CA" placeholder:"FILE" help:"Certificates that sign the server's."`
+	Timeout     time.Duration `env:"NATS_TIMEOUT" default:"5s" help:"How long to wait for the server."`
+	Context     string        `env:"NATS_CONTEXT" placeholder:"NAME" help:"Context of the nats command (default: the selected one)."`
+	JSDomain    string        `name:"js-domain" placeholder:"DOMAIN" help:"JetStream domain."`
+	InboxPrefix string        `name:"inbox-prefix" placeholder:"PREFIX" help:"Subject prefix of replies."`
+}
+
+// Connect connects once, or says why not: [ErrUnreachable], [ErrUnauthorized]
+// or what is wrong with the flags. From then on the connection comes back by
+// itself, for ever; that it was away is logged. Options count more than flags.
+// A domain that only the context knows is put into JSDomain.
+func (f *Flags) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	var servers []string
+	all := append([]nats.Option{
+		nats.Name(name),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
+		nats.IgnoreAuthErrorAbort(), // credentials may be changed while we run
+		nats.DisconnectErrHandler(disconnected),
+		nats.ReconnectHandler(reconnected),
+		nats.ErrorHandler(failed),
+		f.override,
+	}, opts...)
+	all = append(all, func(o *nats.Options) error {
+		servers = o.Servers
+		return nil
+	})
+	nc, settings, err := natscontext.Connect(f.Context, all...)
+	if err != nil {
+		return nil, f.explain(err, servers)
+	}
+	if f.JSDomain == "" {
+		f.JSDomain = settings.JSDomain
+	}
+	return nc, nil
+}
+
+// JetStream gives JetStream in the domain that the flags or the context name.
+func (f *Flags) JetStream(nc *nats.Conn) (jetstream.JetStream, error) {
+	if f.JSDomain == "" {
+		return jetstream.New(nc)
+	}
+	return jetstream.NewWithDomain(nc, f.JSDomain)
+}
+
+// validate reports everything that can be seen without connecting.
+func (f *Flags) validate() error {
+	var errs []error
+	ways := 0
+	for _, given := range []bool{f.Creds != "", f.Nkey != "", f.User != "", f.Token != ""} {
+		if given {
+			ways++
+		}
+	}
+	if ways > 1 {
+		errs = append(errs, errors.New("only one of --creds, --nkey, --user and --token, or their variables, can be used"))
+	}
+	if (f.TLSCert == "") != (f.TLSKey == "") {
+		errs = append(errs, errors.New("--tlscert and --tlskey need each other"))
+	}
+	if f.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("--timeout %s is negative", f.Timeout))
+	}
+	for _, s := range f.servers() {
+		if _, err := url.Parse(withScheme(s)); err != nil {
+			errs = append(errs, errors.New("--server is no URL")) // the URL may hold a password
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// override puts what the flags say over what the context has set.
+func (f *Flags) override(o *nats.Options) error {
+	if s := f.servers(); len(s) > 0 {
+		o.Servers = s
+	}
+	if len(o.Servers) == 0 || len(o.Servers) == 1 && o.Servers[0] == "" {
+		o.Servers = []string{nats.DefaultURL}
+	}
+	o.Timeout = f.Timeout
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	for _, option := range f.options() {
+		if err := option(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Flags) options() []nats.Option {
+	var opts []nats.Option
+	add := func(set bool, option ...nats.Option) {
+		if set {
+			opts = append(opts, option...)
+		}
+	}
+	add(f.Creds != "", forget, nats.UserCredentials(f.Creds))
+	add(f.Nkey != "", forget, func(o *nats.Options) error {
+		option, err := nats.NkeyOptionFromSeed(f.Nkey)
+		if err != nil {
+			return fmt.Errorf("--nkey: %w", err)
+		}
+		return option(o)
+	})
+	add(f.Token != "", forget, nats.Token(f.Token))
+	add(f.User != "", forget, nats.UserInfo(f.User, f.Password))
+	add(f.User == "" && f.Password != "", func(o *nats.Options) error {
+		o.Password = f.Password // of the context's user
+		return nil
+	})
+	add(f.TLSCert != "", nats.ClientCert(f.TLSCert, f.TLSKey))
+	add(f.TLSCA != "", nats.RootCAs(f.TLSCA))
+	add(f.InboxPrefix != "", nats.CustomInboxPrefix(f.InboxPrefix))
+	return opts
+}
+
+// forget drops the identity that the context has.
+func forget(o *nats.Options) error {
+	o.User, o.Password, o.Token = "", "", ""
+	o.Nkey, o.SignatureCB, o.UserJWT = "", nil, nil
+	return nil
+}
+
+func (f *Flags) servers() []string {
+	var servers []string
+	for s := range strings.SplitSeq(f.Server, ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			servers = append(servers, s)
+		}
+	}
+	return servers
+}
+
+// explain says what a failed connect means and what to do about it.
+func (f *Flags) explain(err error, servers []string) error {
+	where := addresses(servers)
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
+		errors.Is(err, nats.ErrAccountAuthExpired):
+		return fmt.Errorf("connect to %s: %w: check --creds, --user and --password, or the context (%w)", where, ErrUnauthorized, err)
+	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
+		return fmt.Errorf("%w at %s: start one with `everturn server`, or say where it is with --server or NATS_URL (%w)", ErrUnreachable, where, err)
+	case where == "":
+		return fmt.Errorf("connect: %w", err)
+	}
+	return fmt.Errorf("connect to %s: %w", where, err)
+}
+
+// addresses are the servers as they may be shown: without passwords.
+func addresses(servers []string) string {
+	shown := make([]string, len(servers))
+	for i, s := range servers {
+		shown[i] = "a server"
+		if u, err := url.Parse(withScheme(s)); err == nil {
+			u.User = nil
+			shown[i] = u.String()
+		}
+	}
+	return strings.Join(shown, ", ")
+}
+
+func withScheme(s string) string {
+	if strings.Contains(s, "://") {
+		return s
+	}
+	return "nats://" + s
+}
+
+func disconnected(nc *nats.Conn, err error) {
+	if err != nil { // nil is our own close
+		slog.Warn("connection to NATS lost", "error", err, "server", nc.ConnectedUrlRedacted())
+	}
+}
+
+func reconnected(nc *nats.Conn) {
+	slog.Info("connection to NATS is back", "server", nc.ConnectedUrlRedacted())
+}
+
+func failed(_ *nats.Conn, sub *nats.Subscription, err error) {
+	subject := ""
+	if sub != nil {
+		subject = sub.Subject
+	}
+	slog.Error("NATS", "error", err, "subject", subject)
+}
