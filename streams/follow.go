@@ -28,8 +28,7 @@ const (
 // and knows it.
 type follower struct {
 	c       *connection
-	streams []string
-	filter  string // of each stream; empty is all of it
+	sources []source
 	policy  jetstream.DeliverPolicy
 	headers bool // headers only
 
@@ -37,7 +36,10 @@ type follower struct {
 	ready func() error                                    // called once, when what was there has been given
 }
 
-// followed is one stream on its way.
+// source is a stream, and what of it is wanted.
+type source struct{ stream, filter string }
+
+// followed is a source on its way.
 type followed struct {
 	stream    string
 	consumer  string
@@ -58,13 +60,13 @@ func (f *follower) run(ctx context.Context) error {
 			f.end(s)
 		}
 	}()
-	for _, stream := range f.streams {
-		s, err := f.begin(ctx, stream, messages)
+	for _, source := range f.sources {
+		s, err := f.begin(ctx, source, messages)
 		if s != nil {
 			all = append(all, s)
 		}
 		if err != nil {
-			return translate(err, "follow %s", stream)
+			return translate(err, "follow %s", source.stream)
 		}
 	}
 	open := 0
@@ -109,8 +111,8 @@ func (f *follower) run(ctx context.Context) error {
 }
 
 // begin subscribes and makes the consumer.
-func (f *follower) begin(ctx context.Context, stream string, messages chan *nats.Msg) (*followed, error) {
-	s := &followed{stream: stream, inbox: f.c.nc.NewInbox(), heard: time.Now()}
+func (f *follower) begin(ctx context.Context, from source, messages chan *nats.Msg) (*followed, error) {
+	s := &followed{stream: from.stream, inbox: f.c.nc.NewInbox(), heard: time.Now()}
 	var err error
 	if s.sub, err = f.c.nc.ChanSubscribe(s.inbox, messages); err != nil {
 		return nil, err
@@ -120,15 +122,15 @@ func (f *follower) begin(ctx context.Context, stream string, messages chan *nats
 		Name    string `json:"name"`
 		Pending uint64 `json:"num_pending"`
 	}
-	err = f.c.api(ctx, "CONSUMER.CREATE."+stream, struct {
+	err = f.c.api(ctx, "CONSUMER.CREATE."+from.stream, struct {
 		Stream string                   `json:"stream_name"`
 		Config jetstream.ConsumerConfig `json:"config"`
-	}{stream, jetstream.ConsumerConfig{
+	}{from.stream, jetstream.ConsumerConfig{
 		DeliverSubject:    s.inbox,
 		DeliverPolicy:     f.policy,
 		AckPolicy:         jetstream.AckNonePolicy,
 		MaxDeliver:        1,
-		FilterSubject:     f.filter,
+		FilterSubject:     from.filter,
 		HeadersOnly:       f.headers,
 		FlowControl:       true,
 		IdleHeartbeat:     followHeartbeat,

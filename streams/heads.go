@@ -29,7 +29,7 @@ func (l *Log) Heads(ctx context.Context, head func(protocol.Head), ready func())
 		ready: func() error { ready(); return nil },
 	}
 	for n := range l.shards {
-		f.streams = append(f.streams, LogStream(n))
+		f.sources = append(f.sources, source{LogStream(n), logSubjects(n)})
 	}
 	return f.run(ctx)
 }

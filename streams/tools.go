@@ -79,7 +79,7 @@ func (t *Tools) Watch(ctx context.Context, on func([]protocol.ToolEntry)) error 
 		return nil
 	}
 	f := follower{
-		c: t.c, streams: []string{toolsStream}, policy: jetstream.DeliverLastPerSubjectPolicy,
+		c: t.c, sources: []source{{toolsStream, bucketSubject(ToolsBucket, ">")}}, policy: jetstream.DeliverLastPerSubjectPolicy,
 		on: func(m *nats.Msg, _ *nats.MsgMetadata) error {
 			if err := t.enter(ctx, entries, m); err != nil || !ready {
 				return err
