@@ -1,0 +1,241 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+	"github.com/everturn/everturn/protocol"
+)
+
+// inProgressShare is how often within the ack wait a worker says that it is alive.
+const inProgressShare = 5
+
+// paid is the patience for what was paid for: as long as somebody wants it.
+var paid = patience{stays: true}
+
+// handleAttempt runs one attempt, from the delivery of its work to the end.
+func (o *Orchestrator) handleAttempt(ctx context.Context, d protocol.Delivery) {
+	var work protocol.ModelWork
+	if err := json.Unmarshal(d.Body(), &work); err != nil || work.Key().Validate() != nil {
+		// The log has it right, and whoever sweeps the chat sends it again.
+		o.fault(ctx, "attempt", work.Key(), errors.Join(errors.New("work cannot be read"), err))
+		o.endDelivery(ctx, d, "attempt", work.Key(), nil)
+		return
+	}
+	var alive sync.WaitGroup
+	speaking, hush := context.WithCancel(ctx)
+	alive.Go(func() { o.speakUp(speaking, d) })
+	err := caught(func() error { return o.runAttempt(ctx, work, d.Count()) })
+	hush()
+	alive.Wait()
+	o.endDelivery(ctx, d, "attempt", work.Key(), err)
+}
+
+// speakUp tells the queue that a message is being worked on, until ctx ends.
+func (o *Orchestrator) speakUp(ctx context.Context, d protocol.Delivery) {
+	for pause(ctx, o.cfg.AckWait/inProgressShare) {
+		try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+		if err := d.InProgress(try); err != nil && ctx.Err() == nil {
+			o.log.Debug("in-progress not sent", "subject", d.Subject(), "error", err)
+		}
+		cancel()
+	}
+}
+
+// runAttempt does what the work asks for. Without an error all that it caused
+// is stored.
+//
+// Work that comes again is not asked again: whoever had it may have an answer
+// that was paid for, or be about to. The attempt is closed, and the next one is
+// requested as work of its own.
+func (o *Orchestrator) runAttempt(ctx context.Context, w protocol.ModelWork, deliveries uint64) error {
+	k := w.Key()
+	if deliveries > 1 {
+		return o.closeLost(ctx, w)
+	}
+	e, err := o.freshly(ctx, k)
+	if err != nil {
+		return err
+	}
+	if !e.state.AttemptOpen(w.Step, w.Attempt) {
+		return o.dispatch(ctx, e.state, patience{})
+	}
+	ended := chat.AttemptEnded{Step: w.Step, Attempt: w.Attempt, Interrupted: true}
+	if !e.state.Interrupting() {
+		ended, err = o.ask(ctx, w, e.state)
+	}
+	if errors.Is(err, errUnwanted) {
+		count(ctx, o.metrics.late, "kind", "answer")
+		return nil // the dispatch is with whoever closed the attempt
+	}
+	if err != nil {
+		return err
+	}
+	return o.endAttempt(ctx, k, ended)
+}
+
+// endAttempt writes down what an attempt came to. A paid answer is tried for as
+// long as its attempt is open.
+func (o *Orchestrator) endAttempt(ctx context.Context, k events.Key, ended chat.AttemptEnded) error {
+	out, err := o.settleInTurn(ctx, k, ended, paid)
+	if errors.Is(err, errTooLarge) {
+		ended.Answer, ended.Err = nil, &model.Error{
+			Class: events.ClassInvalidRequest, Message: "the answer is too large to be kept", Err: err,
+		}
+		out, err = o.settleInTurn(ctx, k, ended, paid)
+	}
+	if err != nil {
+		return err
+	}
+	count(ctx, o.metrics.attempts, "class", classOf(ended))
+	if !out.committed {
+		count(ctx, o.metrics.late, "kind", "answer")
+	}
+	return nil
+}
+
+func classOf(ended chat.AttemptEnded) string {
+	switch {
+	case ended.Err != nil:
+		return string(ended.Err.Class)
+	case ended.Interrupted:
+		return "interrupted"
+	}
+	return "ok"
+}
+
+// closeLost closes an attempt whose worker went away.
+func (o *Orchestrator) closeLost(ctx context.Context, w protocol.ModelWork) error {
+	k := w.Key()
+	e, err := o.freshly(ctx, k)
+	if err != nil {
+		return err
+	}
+	lost := chat.AttemptLost{Step: w.Step, Attempt: w.Attempt}
+	if e.state.Interrupting() && e.state.AttemptOpen(w.Step, w.Attempt) {
+		lost.Partial = o.fedPartial(ctx, k, w.Step, w.Attempt)
+	}
+	_, err = o.settleInTurn(ctx, k, lost, patience{})
+	return err
+}
+
+// errTooLate means that a message waited so long for its turn that whoever sent
+// it has given up.
+var errTooLate = errors.New("its turn came too late")
+
+// settleInTurn is settle in the chat's mailbox.
+func (o *Orchestrator) settleInTurn(ctx context.Context, k events.Key, m chat.Message, p patience) (outcome, error) {
+	settled := make(chan outcome, 1)
+	err := o.boxes.do(ctx, k, func() error {
+		if !p.until.IsZero() && time.Now().After(p.until) {
+			return errTooLate
+		}
+		out, err := o.settle(ctx, k, m, "", p)
+		settled <- out
+		return err
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	return <-settled, nil
+}
+
+// freshly is fresh, tried again until it works or the orchestrator stops: a
+// worker that has not asked the model gives its work back for nothing else.
+func (o *Orchestrator) freshly(ctx context.Context, k events.Key) (entry, error) {
+	for n := 0; ; n++ {
+		e, err := o.fresh(ctx, k)
+		if err == nil || hopeless(err) || !o.again(ctx, patience{}, n) {
+			return e, err
+		}
+	}
+}
+
+// ask builds the request, asks the model and gives what came of it.
+// [errUnwanted] means that nobody wants to know any more, [errStopping] that it
+// was broken off because the orchestrator stops.
+func (o *Orchestrator) ask(ctx context.Context, w protocol.ModelWork, s chat.State) (chat.AttemptEnded, error) {
+	ended := chat.AttemptEnded{Step: w.Step, Attempt: w.Attempt}
+	r := chat.Prompt(s)
+	err := o.fill(ctx, s.Key(), &r)
+	if failed, ok := errors.AsType[*model.Error](err); ok {
+		ended.Err = failed
+		return ended, nil
+	}
+	if err != nil {
+		return ended, err
+	}
+	m, ok := o.models(r.Model)
+	if !ok {
+		ended.Err = &model.Error{Class: events.ClassInvalidRequest, Message: fmt.Sprintf("the model %.80q is not configured here", r.Model)}
+		return ended, nil
+	}
+	o.metrics.running.Add(ctx, 1)
+	defer o.metrics.running.Add(ctx, -1)
+
+	l := &listener{o: o, key: s.Key(), work: w, poke: make(chan struct{}, 1), started: time.Now()}
+	o.attempts.add(l)
+	defer o.attempts.remove(l)
+	if err := l.listen(ctx, m, r); err != nil {
+		return ended, err
+	}
+	ended.Answer, ended.Err, ended.Interrupted = l.answer, l.failed, l.interrupted
+	ended.Timing = l.timing
+	if l.interrupted {
+		ended.Partial = l.partial.parts()
+	}
+	if l.answer != nil {
+		ended.Schemas = o.schemasOf(ctx, s, l.answer.Parts)
+	}
+	return ended, nil
+}
+
+// attempts are the attempts being run here, for stop messages to find.
+type attempts struct {
+	mu      sync.Mutex
+	running map[events.Key][]*listener
+}
+
+func newAttempts() *attempts { return &attempts{running: make(map[events.Key][]*listener)} }
+
+func (a *attempts) add(l *listener) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running[l.key] = append(a.running[l.key], l)
+}
+
+func (a *attempts) remove(l *listener) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var kept []*listener
+	for _, other := range a.running[l.key] {
+		if other != l {
+			kept = append(kept, other)
+		}
+	}
+	if len(kept) == 0 {
+		delete(a.running, l.key)
+		return
+	}
+	a.running[l.key] = kept
+}
+
+// stop makes the chat's attempts look whether they are still wanted. The
+// message itself is not believed.
+func (a *attempts) stop(k events.Key, _ protocol.Stop) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, l := range a.running[k] {
+		select {
+		case l.poke <- struct{}{}:
+		default: // it will look anyway
+		}
+	}
+}

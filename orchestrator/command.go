@@ -1,0 +1,172 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// maxByBytes bounds who a sender may say it is.
+const maxByBytes = 256
+
+// command is a stored command, read.
+type command struct {
+	id      string
+	message chat.Command
+	stored  protocol.Stored
+	refused *protocol.RefusedError // every replica would refuse it for ever
+}
+
+// readCommand takes a stored command apart. What is wrong with it stands in the
+// result.
+func readCommand(verb string, m protocol.Stored) command {
+	c := command{stored: m, id: protocol.DerivedCommandID(m.Time, m.Sequence)}
+	c.message = chat.Command{Sequence: m.Sequence, By: m.Get(protocol.HeaderBy), Verb: protocol.Verb(verb)}
+	id, err := protocol.CommandID(m.Get(protocol.HeaderID), m.Time, m.Sequence)
+	if err == nil {
+		c.id = id
+		c.message.Body, err = protocol.DecodeCommand(verb, m.Body)
+	}
+	c.message.ID = c.id
+	if err == nil && len(c.message.By) > maxByBytes {
+		err = &protocol.RefusedError{Code: events.CodeBadCommand, Detail: fmt.Sprintf("header %s: at most %d bytes are allowed", protocol.HeaderBy, maxByBytes)}
+	}
+	c.message.By = events.RepairText(c.message.By)
+	if err != nil && !errors.As(err, &c.refused) {
+		c.refused = &protocol.RefusedError{Code: events.CodeBadCommand, Detail: err.Error()}
+	}
+	return c
+}
+
+// handling is one delivery of a command in hand.
+type handling struct {
+	delivery protocol.Delivery
+	key      events.Key
+	own      command
+	taken    time.Time
+	deciding string // id of the command being decided, while one is: a panic is counted against it
+}
+
+// takeCommand puts a delivered command into its chat's mailbox.
+func (o *Orchestrator) takeCommand(ctx context.Context, d protocol.Delivery, done func()) {
+	k, verb, err := protocol.ParseCommandSubject(d.Subject())
+	h := &handling{delivery: d, key: k, taken: time.Now()}
+	h.own = readCommand(verb, storedOf(d))
+	if err != nil {
+		h.own.refused = &protocol.RefusedError{Code: events.CodeBadCommand, Detail: err.Error()}
+	}
+	o.boxes.post(k, task{
+		run:  func() error { return o.handleCommand(ctx, h) },
+		done: func(err error) { o.endCommand(ctx, h, err); done() },
+	})
+}
+
+// storedOf is a delivered command as it lies in the stream.
+func storedOf(d protocol.Delivery) protocol.Stored {
+	m := protocol.Stored{Subject: d.Subject(), Sequence: d.Sequence(), Time: d.Stored(), Body: d.Body(), Header: map[string][]string{}}
+	for _, key := range []string{protocol.HeaderID, protocol.HeaderBy, protocol.HeaderTraceparent} {
+		if v := d.Header(key); v != "" {
+			m.Header[key] = []string{v}
+		}
+	}
+	return m
+}
+
+// handleCommand does for a delivered command all that it causes, answers and
+// acknowledges.
+func (o *Orchestrator) handleCommand(ctx context.Context, h *handling) error {
+	if o.isStopping() {
+		return errStopping
+	}
+	if h.own.refused != nil {
+		return o.refuse(ctx, h, h.own.refused)
+	}
+	p := o.commandPatience(h.taken)
+	s, err := o.decideInOrder(ctx, h, p)
+	if refused, ok := errors.AsType[*protocol.RefusedError](err); ok {
+		return o.refuse(ctx, h, refused)
+	}
+	if stopped, ok := errors.AsType[*stoppedError](err); ok {
+		return o.refuse(ctx, h, &protocol.RefusedError{Code: events.CodeChatStopped, Detail: stopped.why})
+	}
+	if err != nil {
+		return err
+	}
+	if err := o.dispatch(ctx, s, p); err != nil {
+		return err
+	}
+	if reply, ok := s.Outcome(h.own.id); ok {
+		o.reply(ctx, h.key, reply)
+	}
+	return o.ack(ctx, h.delivery)
+}
+
+// refuse answers a command with a no that leaves no trace in the log.
+func (o *Orchestrator) refuse(ctx context.Context, h *handling, no *protocol.RefusedError) error {
+	count(ctx, o.metrics.rejected, "code", string(no.Code))
+	if h.key.Validate() == nil { // else nobody can have listened
+		o.reply(ctx, h.key, protocol.Reply{ID: h.own.id, Code: no.Code, Message: no.Detail})
+	}
+	return o.ack(ctx, h.delivery)
+}
+
+// reply tells a command's outcome to whoever listens. It may be lost: a client
+// that hears nothing asks for the record.
+func (o *Orchestrator) reply(ctx context.Context, k events.Key, r protocol.Reply) {
+	ctx, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+	defer cancel()
+	if err := o.bus.Commands.Reply(ctx, k.Tenant, r); err != nil {
+		o.log.Debug("reply not sent", "chat", k, "command", r.ID, "error", err)
+	}
+}
+
+// endCommand says what becomes of a delivery that was not acknowledged.
+func (o *Orchestrator) endCommand(ctx context.Context, h *handling, err error) {
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, errStopping):
+		o.later(ctx, h.delivery, 0)
+		return
+	case o.isFault(err):
+		if h.deciding != "" {
+			o.faults.add(h.deciding)
+		}
+		o.fault(ctx, "command", h.key, err)
+	case o.isVersion(ctx, err):
+		o.log.Info("chat left to a newer release", "chat", h.key, "error", err)
+	default:
+		o.log.Warn("command given back", "chat", h.key, "command", h.own.id, "error", err)
+	}
+	o.giveBack(ctx, h.delivery)
+}
+
+// isFault reports whether err is our own failure and no fact of life.
+func (o *Orchestrator) isFault(err error) bool {
+	_, panicked := errors.AsType[*panicError](err)
+	return panicked || errors.Is(err, errTooLarge)
+}
+
+// isVersion reports, and counts, that a newer release must handle the message.
+func (o *Orchestrator) isVersion(ctx context.Context, err error) bool {
+	_, version := errors.AsType[*events.VersionError](err)
+	if version {
+		o.metrics.versions.Add(ctx, 1)
+	}
+	return version
+}
+
+// fault counts and reports one.
+func (o *Orchestrator) fault(ctx context.Context, where string, k events.Key, err error) {
+	count(ctx, o.metrics.faults, "where", where)
+	if p, ok := errors.AsType[*panicError](err); ok {
+		o.log.Error("fault", "where", where, "chat", k, "error", err, "stack", string(p.stack))
+		return
+	}
+	o.log.Error("fault", "where", where, "chat", k, "error", err)
+}

@@ -1,0 +1,160 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// maxChunks bounds how many pieces an upload is joined from.
+const maxChunks = 1024
+
+// offer takes the manifests a group of runners has.
+func (o *Orchestrator) offer(ctx context.Context, group string, body []byte) any {
+	var offered protocol.Offer
+	err := decodeRequest(body, &offered)
+	if err == nil && offered.Group != group {
+		err = fmt.Errorf("offer of group %.40q on the subject of %.40q", offered.Group, group)
+	}
+	if err == nil && (offered.Runner == "" || len(offered.Runner) > maxWordBytes) {
+		err = fmt.Errorf("runner: want 1 to %d bytes", maxWordBytes)
+	}
+	if err != nil {
+		o.refusedRequest(ctx, "offer", events.Key{}, err)
+		return protocol.OfferAnswer{Refused: []string{err.Error()}}
+	}
+	a := protocol.OfferAnswer{Refused: make([]string, len(offered.Manifests))}
+	for i, m := range offered.Manifests {
+		if err := o.enter(ctx, group, offered.Runner, m); err != nil {
+			o.refusedRequest(ctx, "offer", events.Key{}, err)
+			a.Refused[i] = err.Error()
+		}
+	}
+	return a
+}
+
+// enter puts one manifest into the registry.
+func (o *Orchestrator) enter(ctx context.Context, group, runner string, m protocol.Manifest) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	if m.Group != group {
+		return fmt.Errorf("manifest %q: group %q was not asked to offer it", m.Name, group)
+	}
+	if _, err := chat.CompileSchema(m.Schema); err != nil {
+		return fmt.Errorf("manifest %q: %w", m.Name, err)
+	}
+	_, digest := m.Encode()
+	if known, ok := o.tools.entry(m.Name); ok {
+		switch {
+		case known.Manifest.Group != group:
+			return fmt.Errorf("manifest %q: the tool belongs to group %q", m.Name, known.Manifest.Group)
+		case known.Digest == digest && known.Runner == runner:
+			return nil // as it is: runners offer again and again
+		}
+	}
+	try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+	defer cancel()
+	entry := protocol.ToolEntry{Manifest: m, Digest: digest, Runner: runner, At: events.At(o.cfg.Clock())}
+	if err := o.bus.Tools.Offer(try, entry); err != nil {
+		return fmt.Errorf("manifest %q: not entered: %w", m.Name, err)
+	}
+	return nil
+}
+
+// upload stores content of a chat: a chunk, or chunks joined.
+func (o *Orchestrator) upload(ctx context.Context, k events.Key, body []byte) any {
+	d, err := o.store(ctx, k, body)
+	if err != nil {
+		o.refusedRequest(ctx, "upload", k, err)
+		return protocol.UploadAnswer{Error: err.Error()}
+	}
+	return protocol.UploadAnswer{Blob: d}
+}
+
+func (o *Orchestrator) store(ctx context.Context, k events.Key, body []byte) (events.Digest, error) {
+	var u protocol.Upload
+	if err := decodeRequest(body, &u); err != nil {
+		return "", err
+	}
+	if err := o.mustExist(ctx, k); err != nil {
+		return "", err
+	}
+	content := u.Data
+	switch {
+	case len(u.Data) > protocol.MaxChunkBytes:
+		return "", fmt.Errorf("data: %d bytes, at most %d are allowed", len(u.Data), protocol.MaxChunkBytes)
+	case len(u.Chunks) > 0 && len(u.Data) > 0:
+		return "", errors.New("data and chunks: want one of them")
+	case len(u.Chunks) > 0:
+		var err error
+		if content, err = o.join(ctx, k, u.Chunks); err != nil {
+			return "", err
+		}
+	}
+	d := events.DigestOf(content)
+	if (u.Blob != "" || len(u.Chunks) > 0) && u.Blob != d {
+		return "", fmt.Errorf("blob: the content hashes to %s", d)
+	}
+	if err := o.putBlob(ctx, k, chat.Content{Digest: d, Bytes: content}); err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	return d, nil
+}
+
+// join is the content of chunks that were uploaded before.
+func (o *Orchestrator) join(ctx context.Context, k events.Key, chunks []events.Digest) ([]byte, error) {
+	if len(chunks) > maxChunks {
+		return nil, fmt.Errorf("chunks: %d, at most %d are allowed", len(chunks), maxChunks)
+	}
+	var content []byte
+	for i, d := range chunks {
+		if !d.Valid() {
+			return nil, fmt.Errorf("chunks[%d]: no digest", i)
+		}
+		chunk, err := o.blob(ctx, k, d)
+		if err != nil {
+			return nil, fmt.Errorf("chunks[%d]: %w", i, err)
+		}
+		if len(content)+len(chunk) > protocol.MaxUploadBytes {
+			return nil, fmt.Errorf("chunks: more than %d bytes", protocol.MaxUploadBytes)
+		}
+		content = append(content, chunk...)
+	}
+	return content, nil
+}
+
+// mustExist says no to content for a chat that is not there.
+func (o *Orchestrator) mustExist(ctx context.Context, k events.Key) error {
+	e, _, err := o.load(ctx, k)
+	if err == nil && !e.state.Exists() {
+		err = fmt.Errorf("chat %s: %w", k, protocol.ErrNotFound)
+	}
+	return err
+}
+
+// download gives content of a chat, a chunk at a time.
+func (o *Orchestrator) download(ctx context.Context, k events.Key, body []byte) any {
+	var q protocol.Download
+	err := decodeRequest(body, &q)
+	if err == nil && !q.Blob.Valid() {
+		err = errors.New("blob: no digest")
+	}
+	var content []byte
+	if err == nil {
+		content, err = o.blob(ctx, k, q.Blob)
+	}
+	if err == nil && (q.Offset < 0 || q.Offset > int64(len(content))) {
+		err = fmt.Errorf("offset: %d, the content has %d bytes", q.Offset, len(content))
+	}
+	if err != nil {
+		o.refusedRequest(ctx, "download", k, err)
+		return protocol.DownloadAnswer{Error: err.Error()}
+	}
+	rest := content[q.Offset:]
+	return protocol.DownloadAnswer{Data: rest[:min(len(rest), protocol.MaxChunkBytes)], Bytes: int64(len(content))}
+}

@@ -1,0 +1,104 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+
+	"github.com/everturn/everturn/events"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// metrics are those of one orchestrator. Each is explained by its description
+// below. An undisturbed run leaves redispatched, lost, unknown and faults at 0.
+type metrics struct {
+	commits      metric.Int64Counter
+	commitBytes  metric.Int64Counter
+	conflicts    metric.Int64Counter
+	resent       metric.Int64Counter
+	found        metric.Int64Counter
+	rejected     metric.Int64Counter
+	helped       metric.Int64Counter
+	overtaken    metric.Int64Counter
+	givenBack    metric.Int64Counter
+	redispatched metric.Int64Counter
+	sweeps       metric.Int64Counter
+	sweptLate    metric.Int64Counter
+	late         metric.Int64Counter
+	lost         metric.Int64Counter
+	unknown      metric.Int64Counter
+	faults       metric.Int64Counter
+	undelivered  metric.Int64Counter
+	versions     metric.Int64Counter
+	stopped      metric.Int64Counter
+	snapshots    metric.Int64Counter
+	unsnapped    metric.Int64Counter
+	refused      metric.Int64Counter
+	attempts     metric.Int64Counter
+	running      metric.Int64UpDownCounter
+	loads        metric.Int64Counter
+}
+
+func newMetrics(m metric.Meter) (metrics, error) {
+	var errs []error
+	counter := func(name, unit, description string) metric.Int64Counter {
+		c, err := m.Int64Counter("everturn.orchestrator."+name, metric.WithUnit(unit), metric.WithDescription(description))
+		errs = append(errs, err)
+		return c
+	}
+	running, err := m.Int64UpDownCounter("everturn.orchestrator.attempts.running", metric.WithUnit("{attempt}"),
+		metric.WithDescription("Models being asked now."))
+	errs = append(errs, err)
+	return metrics{
+		commits:      counter("commits", "{commit}", "Commits stored, by cause."),
+		commitBytes:  counter("commits.size", "By", "Their bytes."),
+		conflicts:    counter("conflicts", "{commit}", "Commits not stored because somebody else was first."),
+		resent:       counter("commits.resent", "{try}", "Tries that were repeated with the same bytes because nothing had been stored."),
+		found:        counter("commits.found", "{commit}", "Commits whose confirmation was lost and that were found stored."),
+		rejected:     counter("rejected", "{command}", "Commands answered with a no, by code."),
+		helped:       counter("helped", "{command}", "Commands decided for a delivery that somebody else holds."),
+		overtaken:    counter("overtaken", "{command}", "Stored commands deleted because they were decided long before."),
+		givenBack:    counter("given_back", "{message}", "Messages given back because they could not be settled now."),
+		redispatched: counter("redispatched", "{work}", "Work that a sweep found missing and stored again."),
+		sweeps:       counter("sweeps", "{chat}", "Chats whose dispatch a sweep repeated."),
+		sweptLate:    counter("sweeps.commands", "{command}", "Commands that a sweep found stored and old."),
+		late:         counter("late", "{result}", "Answers and results that came too late and were dropped, by kind."),
+		lost:         counter("attempts.lost", "{attempt}", "Attempts whose worker went away."),
+		unknown:      counter("unknown", "{call}", "Calls settled as unknown: the effect may have happened."),
+		faults:       counter("faults", "{fault}", "Panics, and bodies that could not be read, by what was handled."),
+		undelivered:  counter("undeliverable", "{command}", "Commands set aside after their faults."),
+		versions:     counter("versions", "{message}", "Messages left to a newer release."),
+		stopped:      counter("stopped", "{chat}", "Chats stopped because their log is damaged."),
+		snapshots:    counter("snapshots", "{snapshot}", "Snapshots written."),
+		unsnapped:    counter("snapshots.skipped", "{snapshot}", "Snapshots not written: too large, or not in time."),
+		refused:      counter("requests.refused", "{request}", "Requests answered with an error, by kind."),
+		attempts:     counter("attempts", "{attempt}", "Attempts that ended here, by class; ok is an answer."),
+		running:      running,
+		loads:        counter("loads", "{chat}", "States that were read from the log, by how far back."),
+	}, errors.Join(errs...)
+}
+
+// count adds one, with one attribute.
+func count(ctx context.Context, c metric.Int64Counter, key, value string) {
+	c.Add(ctx, 1, metric.WithAttributes(attribute.String(key, value)))
+}
+
+// stored counts a commit and what it says about calls and attempts.
+func (m metrics) stored(ctx context.Context, c events.Commit, bytes int) {
+	count(ctx, m.commits, "cause", string(c.Cause.Kind))
+	m.commitBytes.Add(ctx, int64(bytes))
+	for _, e := range c.Events {
+		switch e := e.(type) {
+		case events.CommandRejected:
+			count(ctx, m.rejected, "code", string(e.Code))
+		case events.StepFailed:
+			if e.Class == events.ClassCrashed {
+				m.lost.Add(ctx, 1)
+			}
+		case events.ToolCompleted:
+			if e.Status == events.ToolUnknown {
+				m.unknown.Add(ctx, 1)
+			}
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// maxOvertaken is how many decisions ago a command may have been decided and
+// still be stored. It is well below the number of outcomes a chat remembers, so
+// that every stored command that was decided is still known to be.
+const maxOvertaken = 128
+
+// decideInOrder sees to it that h's command, and every stored one of its chat
+// before it, is decided, each in its turn. Nobody waits for another replica to
+// do its part: what that one holds and has not decided is decided here.
+//
+// The result is the chat as the leader had it after h's command was decided. A
+// [*protocol.RefusedError] means that it was decided with a no that is not on
+// record.
+func (o *Orchestrator) decideInOrder(ctx context.Context, h *handling, p patience) (chat.State, error) {
+	e, fresh, err := o.load(ctx, h.key)
+	from := uint64(0)
+	for n := 0; ; {
+		if err == nil {
+			var at position
+			at, err = o.decideNext(ctx, h, position{entry: e, fresh: fresh, from: from}, p)
+			if err == nil && at.done {
+				return at.entry.state, nil
+			}
+			if err == nil {
+				e, fresh, from = at.entry, at.fresh, at.from
+				continue
+			}
+		}
+		_, refused := errors.AsType[*protocol.RefusedError](err)
+		switch {
+		case errors.Is(err, errMoved), errors.Is(err, errNotFresh):
+		case refused, hopeless(err), !o.again(ctx, p, n):
+			return chat.State{}, err
+		default:
+			n++
+		}
+		// The state first, then the commands: one that was decided and removed
+		// in between is on record then, or its decision costs us the fence.
+		e, err = o.fresh(ctx, h.key)
+		fresh, from = true, 0
+	}
+}
+
+// position is how far a handler has come with its chat's commands.
+type position struct {
+	entry entry
+	fresh bool   // entry is the leader's word, given after the command came
+	from  uint64 // first sequence not looked at
+	done  bool
+}
+
+// errNotFresh means that a decision without a commit was made from a state that
+// may be old.
+var errNotFresh = errors.New("the state may be old")
+
+// decideNext looks at the chat's next stored command and decides it if nobody
+// has.
+func (o *Orchestrator) decideNext(ctx context.Context, h *handling, at position, p patience) (position, error) {
+	next, stored, err := o.firstStored(ctx, h, at.from)
+	if err != nil {
+		return at, err
+	}
+	_, recorded := at.entry.state.Outcome(next.id)
+	own := stored && next.stored.Sequence == h.own.stored.Sequence
+	switch {
+	case !stored || own && recorded: // it was decided: never decide it anew
+		if !at.fresh {
+			return at, errNotFresh
+		}
+		at.done = true
+		return at, nil
+	case recorded:
+		o.overtake(ctx, at.entry.state, next)
+	case next.refused != nil:
+		// Its own delivery is answered so; it has no place in the order.
+	default:
+		if at, err = o.decideStored(ctx, h, at, next, own, p); err != nil {
+			return at, err
+		}
+	}
+	at.from, at.done = next.stored.Sequence+1, own
+	return at, nil
+}
+
+// firstStored is the first stored command from a sequence on up to h's own;
+// stored is false if not even that one is there any more.
+func (o *Orchestrator) firstStored(ctx context.Context, h *handling, from uint64) (c command, stored bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+	defer cancel()
+	m, err := o.bus.Commands.First(ctx, h.key, from)
+	switch {
+	case errors.Is(err, protocol.ErrNotFound):
+		return command{}, false, nil
+	case err != nil:
+		return command{}, false, fmt.Errorf("read stored commands: %w", err)
+	case m.Sequence > h.own.stored.Sequence:
+		return command{}, false, nil
+	case m.Sequence == h.own.stored.Sequence:
+		return h.own, true, nil
+	}
+	_, verb, err := protocol.ParseCommandSubject(m.Subject)
+	c = readCommand(verb, m)
+	if err != nil {
+		c.refused = &protocol.RefusedError{Code: events.CodeBadCommand, Detail: err.Error()}
+	}
+	return c, true, nil
+}
+
+// overtake deletes a stored command that was decided long ago, before its
+// outcome can be forgotten.
+func (o *Orchestrator) overtake(ctx context.Context, s chat.State, c command) {
+	if age, ok := s.Age(c.id); !ok || age <= maxOvertaken {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+	defer cancel()
+	if err := o.bus.Commands.Delete(ctx, c.stored.Sequence); err != nil {
+		o.log.Warn("overtaken command not deleted", "command", c.id, "error", err)
+		return
+	}
+	o.metrics.overtaken.Add(ctx, 1)
+}
+
+// decideStored decides one command that nobody has decided. A no that leaves no
+// record is an error only if the command is h's own.
+func (o *Orchestrator) decideStored(
+	ctx context.Context, h *handling, at position, c command, own bool, p patience,
+) (position, error) {
+	message, err := o.judged(ctx, h, c)
+	if err != nil {
+		return at, err
+	}
+	h.deciding = c.id
+	d := chat.Handle(at.entry.state, message, o.at(at.entry), o.live())
+	if len(d.Events) == 0 {
+		h.deciding = ""
+		switch {
+		case !at.fresh:
+			return at, errNotFresh
+		case own && d.Refused != nil:
+			return at, o.stillRefused(ctx, h, at, d.Refused)
+		}
+		return at, nil
+	}
+	w := proposal{key: h.key, message: message, decision: d, trace: c.stored.Get(protocol.HeaderTraceparent)}
+	e, err := o.commit(ctx, at.entry, w, p)
+	if errors.Is(err, errTooLarge) {
+		return at, err // the fault is c's
+	}
+	h.deciding = ""
+	if err != nil {
+		o.faults.survive(c.id)
+		return at, err
+	}
+	o.faults.forget(c.id)
+	if !own {
+		o.metrics.helped.Add(ctx, 1)
+	}
+	o.sayStops(ctx, h.key, message, d.Events)
+	return position{entry: e, fresh: true, from: at.from}, nil
+}
+
+// stillRefused gives the no back if the chat is as it was. No fence guards a no
+// without a commit: a command before this one may have been decided, and
+// removed, after the state was read and before the stored commands were.
+func (o *Orchestrator) stillRefused(ctx context.Context, h *handling, at position, no *protocol.RefusedError) error {
+	now, err := o.fresh(ctx, h.key)
+	switch {
+	case err != nil:
+		return err
+	case now.sequence != at.entry.sequence:
+		return errMoved
+	}
+	return no
+}
+
+// judged is the message that c is decided as: itself, or, after too many
+// faults, one that is rejected unread.
+func (o *Orchestrator) judged(ctx context.Context, h *handling, c command) (chat.Command, error) {
+	known := o.faults.of(c.id)
+	given := known.faults
+	if given < maxFaults && !known.survived && h.delivery.Count() >= durableFrom {
+		try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+		defer cancel()
+		n, err := o.bus.Dead.Note(try, h.key, c.id)
+		if err != nil {
+			return chat.Command{}, fmt.Errorf("note a try: %w", err)
+		}
+		given = max(given, n-1) // the notes before this one are tries that did not end well
+	}
+	if given < maxFaults {
+		return c.message, nil
+	}
+	try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+	defer cancel()
+	why := fmt.Sprintf("deciding it failed %d times", given)
+	if err := o.bus.Dead.Put(try, h.key, c.stored, c.id, why); err != nil {
+		return chat.Command{}, fmt.Errorf("set a command aside: %w", err)
+	}
+	o.metrics.undelivered.Add(ctx, 1)
+	o.log.Error("command set aside", "chat", h.key, "command", c.id, "why", why)
+	aside := c.message
+	aside.Undeliverable, aside.Verb, aside.Body = true, c.message.Body.Verb(), nil
+	return aside, nil
+}

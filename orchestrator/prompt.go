@@ -1,0 +1,139 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+	"github.com/everturn/everturn/protocol"
+)
+
+const (
+	blobTimeout = readTimeout     // for one piece of content
+	fillTime    = 2 * time.Minute // for one request
+)
+
+// fill puts content and descriptions in the place of their digests. The error
+// is a [*model.Error] if the attempt ends by it; [errStopping] if it was broken
+// off.
+func (o *Orchestrator) fill(ctx context.Context, k events.Key, r *model.Request) error {
+	p := patience{until: time.Now().Add(fillTime)}
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		err := o.patiently(ctx, p, func() error {
+			m, err := o.manifest(ctx, t.Manifest)
+			if err == nil {
+				t.Description, t.Schema = m.Description, m.Schema
+			}
+			return err
+		})
+		if err != nil {
+			return missing("the manifest of tool "+t.Name, err)
+		}
+	}
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if err := o.attach(ctx, k, m.Parts, p); err != nil {
+			return err
+		}
+		for j := range m.Results {
+			if err := o.attach(ctx, k, m.Results[j].Parts, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// attach puts stored content into the parts, in place.
+func (o *Orchestrator) attach(ctx context.Context, k events.Key, parts []events.Part, p patience) error {
+	for i := range parts {
+		part := &parts[i]
+		if part.Blob == "" || part.Type == events.PartImage || part.Type == events.PartFile || part.Type == events.PartSource {
+			continue
+		}
+		err := o.patiently(ctx, p, func() error {
+			content, err := o.blob(ctx, k, part.Blob)
+			if err == nil {
+				*part = part.Attach(content)
+			}
+			return err
+		})
+		if err != nil {
+			return missing("stored content", err)
+		}
+		if part.Type == events.PartCall && !isObject(part.Arguments) {
+			part.Arguments = "{}" // what no provider takes back; the result tells what was wrong
+		}
+	}
+	return nil
+}
+
+func isObject(s string) bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal([]byte(s), &object) == nil && object != nil
+}
+
+func (o *Orchestrator) blob(ctx context.Context, k events.Key, d events.Digest) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, blobTimeout)
+	defer cancel()
+	return o.bus.Blobs.Get(ctx, k, d)
+}
+
+// patiently does again what fails for a reason that may pass.
+func (o *Orchestrator) patiently(ctx context.Context, p patience, do func() error) error {
+	for n := 0; ; n++ {
+		err := do()
+		if err == nil || errors.Is(err, protocol.ErrNotFound) {
+			return err
+		}
+		if !o.again(ctx, p, n) {
+			if ctx.Err() != nil || o.isStopping() {
+				return errStopping
+			}
+			return err
+		}
+	}
+}
+
+// missing is the failure of an attempt whose prompt cannot be made. What is
+// gone stays gone; what could not be read may be readable for the next attempt.
+func missing(what string, err error) error {
+	switch {
+	case errors.Is(err, errStopping):
+		return err
+	case errors.Is(err, protocol.ErrNotFound):
+		return &model.Error{Class: events.ClassInvalidRequest, Message: what + " is missing", Err: err}
+	}
+	return &model.Error{Class: events.ClassInternal, Message: what + " cannot be read", Err: err}
+}
+
+// schemasOf are the schemas of the tools that an answer calls. One that is
+// missing is the call's trouble, not the answer's.
+func (o *Orchestrator) schemasOf(ctx context.Context, s chat.State, parts []events.Part) map[events.Digest]*chat.Schema {
+	settings, _ := s.Effective()
+	schemas := make(map[events.Digest]*chat.Schema)
+	for _, p := range parts {
+		if p.Type != events.PartCall {
+			continue
+		}
+		for _, t := range settings.Tools {
+			if t.Name != p.Name || schemas[t.Manifest] != nil {
+				continue
+			}
+			m, err := o.manifest(ctx, t.Manifest)
+			if err == nil {
+				schemas[t.Manifest], err = m.schema()
+			}
+			if err != nil {
+				delete(schemas, t.Manifest)
+				o.log.Error("schema not usable", "tool", t.Name, "manifest", t.Manifest, "error", err)
+			}
+		}
+	}
+	return schemas
+}

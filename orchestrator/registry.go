@@ -1,0 +1,116 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// registry is the list of tools on offer, as the store last told it.
+type registry struct {
+	first chan struct{} // closed when the first list has come
+
+	mu      sync.Mutex
+	known   bool
+	entries map[string]protocol.ToolEntry // by name
+	tools   []events.Tool                 // by name; replaced, never written to
+}
+
+func newRegistry() *registry { return &registry{first: make(chan struct{})} }
+
+// watchTools keeps the registry current until ctx ends.
+func (o *Orchestrator) watchTools(ctx context.Context) error {
+	return o.bus.Tools.Watch(ctx, o.tools.set)
+}
+
+func (r *registry) set(list []protocol.ToolEntry) {
+	entries := make(map[string]protocol.ToolEntry, len(list))
+	tools := make([]events.Tool, 0, len(list))
+	for _, e := range list {
+		t := e.Manifest.Tool()
+		t.Manifest = e.Digest
+		entries[t.Name] = e
+		tools = append(tools, t)
+	}
+	slices.SortFunc(tools, func(a, b events.Tool) int { return cmp.Compare(a.Name, b.Name) })
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entries, r.tools = entries, tools
+	if !r.known {
+		r.known = true
+		close(r.first)
+	}
+}
+
+// offered is the list of tools, sorted by name. It is shared: only to be read.
+func (r *registry) offered() []events.Tool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tools
+}
+
+// entry is the tool of a name.
+func (r *registry) entry(name string) (protocol.ToolEntry, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, ok := r.entries[name]
+	return e, ok
+}
+
+// maxManifests bounds the manifests kept in memory. All are dropped when there
+// are more: they are few, unless somebody offers new ones all the time.
+const maxManifests = 1024
+
+// manifests keeps what never changes: manifests by digest, and their schemas.
+type manifests struct {
+	mu   sync.Mutex
+	kept map[events.Digest]*manifest
+}
+
+// manifest is a tool's manifest with its schema, compiled when it is needed.
+type manifest struct {
+	protocol.Manifest
+	schema func() (*chat.Schema, error)
+}
+
+func newManifests() *manifests { return &manifests{kept: make(map[events.Digest]*manifest)} }
+
+func (m *manifests) get(d events.Digest) (*manifest, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kept, ok := m.kept[d]
+	return kept, ok
+}
+
+func (m *manifests) put(d events.Digest, content protocol.Manifest) *manifest {
+	kept := &manifest{Manifest: content, schema: sync.OnceValues(func() (*chat.Schema, error) {
+		return chat.CompileSchema(content.Schema)
+	})}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.kept) >= maxManifests {
+		clear(m.kept)
+	}
+	m.kept[d] = kept
+	return kept
+}
+
+// manifest gives a manifest by digest, from the store if need be.
+func (o *Orchestrator) manifest(ctx context.Context, d events.Digest) (*manifest, error) {
+	if m, ok := o.manifests.get(d); ok {
+		return m, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+	defer cancel()
+	content, err := o.bus.Tools.Manifest(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return o.manifests.put(d, content), nil
+}

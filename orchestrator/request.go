@@ -1,0 +1,170 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+const (
+	// maxRequestBytes bounds a request's body before it is read: a chunk in
+	// base64 with what is around it.
+	maxRequestBytes = 512 << 10
+
+	// maxWordBytes bounds an id that a runner mints.
+	maxWordBytes = 64
+
+	// busyFor is what a runner is told to wait when its claim cannot be decided.
+	busyFor = 2 * time.Second
+)
+
+// handlers answer the requests of tool runners. What they do ends with working.
+func (o *Orchestrator) handlers(working context.Context) protocol.Handlers {
+	ofChat := func(answer func(context.Context, events.Key, []byte) any, crowded any) func(context.Context, events.Key, protocol.Request) {
+		return func(_ context.Context, k events.Key, r protocol.Request) {
+			o.answer(working, k, r, crowded, func() any { return answer(working, k, r.Body()) })
+		}
+	}
+	return protocol.Handlers{
+		Claim:    ofChat(o.claim, unclear("too many requests")),
+		Result:   ofChat(o.result, protocol.ResultAnswer{Answer: protocol.ResultUnavailable, Why: "too many requests"}),
+		Upload:   ofChat(o.upload, protocol.UploadAnswer{Error: "too many requests"}),
+		Download: ofChat(o.download, protocol.DownloadAnswer{Error: "too many requests"}),
+		Offer: func(_ context.Context, group string, r protocol.Request) {
+			o.answer(working, events.Key{}, r, protocol.OfferAnswer{Refused: []string{"too many requests"}}, func() any {
+				return o.offer(working, group, r.Body())
+			})
+		},
+	}
+}
+
+// answer responds with what make gives, unless too many requests are in hand.
+// One that ends in a fault gets no answer: its sender asks again.
+func (o *Orchestrator) answer(ctx context.Context, k events.Key, r protocol.Request, crowded any, make func() any) {
+	a := crowded
+	if o.requests.try() {
+		defer o.requests.free(1)
+		if err := caught(func() error { a = make(); return nil }); err != nil {
+			o.fault(ctx, "request", k, err)
+			return
+		}
+	}
+	body, err := json.Marshal(a)
+	if err != nil {
+		panic(fmt.Sprintf("orchestrator: answer without JSON: %v", err)) // plain structs only
+	}
+	if err := r.Respond(body); err != nil {
+		o.log.Debug("request not answered", "chat", k, "error", err)
+	}
+}
+
+// unclear is the answer to a claim that nothing can be said about now.
+func unclear(why string) protocol.ClaimAnswer {
+	return protocol.ClaimAnswer{Answer: protocol.ClaimBusy, Why: why, RetryMS: busyFor.Milliseconds()}
+}
+
+// decodeRequest reads a request's body after a look at its size.
+func decodeRequest(body []byte, into any) error {
+	if len(body) > maxRequestBytes {
+		return fmt.Errorf("body of %d bytes, at most %d are allowed", len(body), maxRequestBytes)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	return nil
+}
+
+// claim answers a runner that asks before an effect.
+func (o *Orchestrator) claim(ctx context.Context, k events.Key, body []byte) any {
+	var c protocol.Claim
+	err := decodeRequest(body, &c)
+	if err == nil && (c.Claim == "" || len(c.Claim) > maxWordBytes || c.Runner == "" || len(c.Runner) > maxWordBytes) {
+		err = fmt.Errorf("claim, runner: want 1 to %d bytes each", maxWordBytes)
+	}
+	if err != nil {
+		o.refusedRequest(ctx, "claim", k, err)
+		return unclear(err.Error())
+	}
+	m := chat.Claim{Claim: c}
+	// An answer that comes after the licence has died is of no use.
+	p := patience{until: time.Now().Add(events.Grant)}
+	out, err := o.settleInTurn(ctx, k, m, p)
+	if err == nil && out.decision.Ask != nil {
+		m.Holder = o.askHolder(ctx, out.decision) // not in the mailbox: it may take its time
+		out, err = o.settleInTurn(ctx, k, m, p)
+	}
+	switch {
+	case err != nil:
+		o.failedRequest(ctx, "claim", k, err)
+		return unclear("the claim cannot be decided now")
+	case out.decision.Claim == nil:
+		return unclear("another runner was asked and changed meanwhile")
+	}
+	return *out.decision.Claim
+}
+
+// askHolder asks the process that holds an earlier claim whether it still runs.
+func (o *Orchestrator) askHolder(ctx context.Context, d chat.Decision) chat.Holder {
+	ctx, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+	defer cancel()
+	a, err := o.bus.Signals.AskRunner(ctx, d.AskRunner, *d.Ask)
+	if err == nil && a.Running {
+		return chat.HolderRunning
+	}
+	return chat.HolderSilent
+}
+
+// result takes what a runner reports after an effect.
+func (o *Orchestrator) result(ctx context.Context, k events.Key, body []byte) any {
+	var r protocol.Result
+	if err := decodeRequest(body, &r); err != nil {
+		// Nobody can ever read it. The call ends by its deadline.
+		o.refusedRequest(ctx, "result", k, err)
+		return protocol.ResultAnswer{Answer: protocol.ResultDropped, Why: err.Error()}
+	}
+	m := chat.Result{Result: r}
+	p := patience{until: time.Now().Add(o.cfg.ResultTime), stays: true}
+	out, err := o.settleInTurn(ctx, k, m, p)
+	if errors.Is(err, errTooLarge) {
+		m.Result = protocol.Result{
+			V: r.V, Call: r.Call, Rev: r.Rev, Runner: r.Runner, Status: r.Status, IsError: r.IsError, Timing: r.Timing, Truncated: true,
+			Parts: []events.Part{events.Text("(the output was too large to be kept)")},
+		}
+		out, err = o.settleInTurn(ctx, k, m, p)
+	}
+	if err != nil || out.decision.Result == nil {
+		o.failedRequest(ctx, "result", k, err)
+		return protocol.ResultAnswer{Answer: protocol.ResultUnavailable, Why: "the result cannot be kept now"}
+	}
+	a := *out.decision.Result
+	a.Rev = out.entry.state.Rev()
+	if !out.committed {
+		count(ctx, o.metrics.late, "kind", "result")
+	}
+	return a
+}
+
+// failedRequest counts and reports a request that could not be settled now.
+func (o *Orchestrator) failedRequest(ctx context.Context, kind string, k events.Key, err error) {
+	switch {
+	case o.isFault(err):
+		o.fault(ctx, kind, k, err)
+	case o.isVersion(ctx, err):
+		o.log.Info("chat left to a newer release", "chat", k, "error", err)
+	default:
+		o.log.Warn(kind+" not settled", "chat", k, "error", err)
+	}
+	count(ctx, o.metrics.refused, "kind", kind)
+}
+
+// refusedRequest counts and reports a request that nobody can do anything with.
+func (o *Orchestrator) refusedRequest(ctx context.Context, kind string, k events.Key, err error) {
+	count(ctx, o.metrics.refused, "kind", kind)
+	o.log.Warn(kind+" refused", "chat", k, "error", err)
+}

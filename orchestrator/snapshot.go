@@ -1,0 +1,145 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+	"github.com/klauspost/compress/s2"
+)
+
+// Limits of snapshots.
+const (
+	maxSnapshotBytes     = 900 << 10 // stored; the server's message limit leaves room for headers
+	maxStateBytes        = 64 << 20  // unpacked
+	commitsPerSnapshot   = 64
+	snapshotsThatWait    = 256
+	fromSnapshot         = "snapshot"
+	fromStart            = "start"
+	minWorthwhileCommits = 2 // reading fewer costs no more than reading a snapshot
+)
+
+// snapshot is a folded state as the store holds it. It counts only if the log's
+// message at Seq has the hash.
+type snapshot struct {
+	Seq   uint64          `json:"seq"`
+	Rev   uint64          `json:"rev"`
+	Hash  string          `json:"hash"`
+	State json.RawMessage `json:"state"`
+}
+
+// packed is the snapshot of e as it is stored.
+func packed(e entry) ([]byte, error) {
+	state, err := chat.Encode(e.state)
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(snapshot{Seq: e.sequence, Rev: e.state.Rev(), Hash: e.state.Prev(), State: state})
+	if err != nil {
+		return nil, fmt.Errorf("encode snapshot: %w", err)
+	}
+	return s2.Encode(nil, b), nil
+}
+
+// unpacked is the inverse of packed. Its entry is not believed yet.
+func unpacked(content []byte) (entry, error) {
+	if n, err := s2.DecodedLen(content); err != nil || n > maxStateBytes {
+		return entry{}, fmt.Errorf("decode snapshot: %d bytes unpacked: %w", n, err)
+	}
+	b, err := s2.Decode(nil, content)
+	if err != nil {
+		return entry{}, fmt.Errorf("decode snapshot: %w", err)
+	}
+	var s snapshot
+	if err := json.Unmarshal(b, &s); err != nil {
+		return entry{}, fmt.Errorf("decode snapshot: %w", err)
+	}
+	state, err := chat.Decode(s.State)
+	if err != nil {
+		return entry{}, err
+	}
+	if s.Seq == 0 || s.Rev == 0 || state.Rev() != s.Rev || state.Prev() != s.Hash {
+		return entry{}, errors.New("decode snapshot: its state is not the one it names")
+	}
+	return entry{state: state, sequence: s.Seq, bytes: int64(len(s.State))}, nil
+}
+
+// snapshot gives the stored snapshot of a chat, or an empty entry; and which of
+// the two it is. Whatever is wrong with a snapshot, the log has it all.
+func (o *Orchestrator) snapshot(ctx context.Context, k events.Key) (e entry, from string) {
+	try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+	defer cancel()
+	content, err := o.bus.Snapshots.Get(try, k, chat.FoldVersion)
+	if errors.Is(err, protocol.ErrNotFound) {
+		return entry{}, fromStart
+	}
+	if err == nil {
+		e, err = unpacked(content)
+	}
+	if err == nil && e.state.Key() != k {
+		err = errors.New("snapshot of another chat")
+	}
+	if err != nil {
+		o.log.Warn("snapshot not used", "chat", k, "error", err)
+		return entry{}, fromStart
+	}
+	return e, fromSnapshot
+}
+
+// offerSnapshot hands a state over to be written when a turn has ended, and
+// every so many commits. It never waits: a snapshot is worth no delay.
+func (o *Orchestrator) offerSnapshot(ctx context.Context, e entry, list []events.Event) {
+	if e.state.Rev() < minWorthwhileCommits || e.state.Rev()%commitsPerSnapshot != 0 && !endsTurn(list) {
+		return
+	}
+	select {
+	case o.snapshots <- e:
+	default:
+		o.metrics.unsnapped.Add(ctx, 1)
+	}
+}
+
+func endsTurn(list []events.Event) bool {
+	for _, e := range list {
+		switch e.(type) {
+		case events.TurnCompleted, events.TurnFailed, events.TurnInterrupted:
+			return true
+		}
+	}
+	return false
+}
+
+// writeSnapshots writes what is offered until ctx ends.
+func (o *Orchestrator) writeSnapshots(ctx context.Context) {
+	for {
+		select {
+		case e := <-o.snapshots:
+			o.writeSnapshot(ctx, e)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (o *Orchestrator) writeSnapshot(ctx context.Context, e entry) {
+	k := e.state.Key()
+	content, err := packed(e)
+	if err == nil && len(content) > maxSnapshotBytes {
+		err = fmt.Errorf("%d bytes, at most %d are stored", len(content), maxSnapshotBytes)
+	}
+	if err == nil {
+		try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+		defer cancel()
+		err = o.bus.Snapshots.Put(try, k, chat.FoldVersion, content)
+	}
+	if err != nil {
+		o.metrics.unsnapped.Add(ctx, 1)
+		o.log.Warn("snapshot not written", "chat", k, "rev", e.state.Rev(), "error", err)
+		return
+	}
+	o.metrics.snapshots.Add(ctx, 1)
+}

@@ -1,0 +1,60 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// takeTimer puts a due timer into its chat's mailbox.
+func (o *Orchestrator) takeTimer(ctx context.Context, d protocol.Delivery, done func()) {
+	taken := time.Now()
+	var t protocol.Timer
+	err := json.Unmarshal(d.Body(), &t)
+	k := t.Key()
+	if err = errors.Join(err, k.Validate()); err != nil {
+		// What the chat owes stands in its log, and whoever sweeps it sets it again.
+		o.boxes.post(k, task{run: func() error { o.fault(ctx, "timer", k, err); return nil }, done: func(error) {
+			o.endDelivery(ctx, d, "timer", k, nil)
+			done()
+		}})
+		return
+	}
+	o.boxes.post(k, task{
+		run: func() error {
+			if o.isStopping() {
+				return errStopping
+			}
+			return o.fireTimer(ctx, t, o.commandPatience(taken))
+		},
+		done: func(err error) {
+			o.endDelivery(ctx, d, "timer", k, err)
+			done()
+		},
+	})
+}
+
+// fireTimer does what the timer was set for. That it came means that it is due.
+func (o *Orchestrator) fireTimer(ctx context.Context, t protocol.Timer, p patience) error {
+	name, err := protocol.ParseTimerName(t.Name)
+	if err != nil { // this release sets no such timer
+		return &events.VersionError{What: "timer", Name: t.Name}
+	}
+	due := chat.TimerDue{Name: name}
+	if name.Kind == protocol.TimerEnd {
+		e, err := o.fresh(ctx, t.Key())
+		if err != nil {
+			return err
+		}
+		if step, attempt, open := e.state.OpenAttempt(); open {
+			due.Partial = o.fedPartial(ctx, t.Key(), step, attempt)
+		}
+	}
+	_, err = o.settle(ctx, t.Key(), due, "", p)
+	return err
+}
