@@ -126,6 +126,9 @@ func (n snapshots) Put(ctx context.Context, k events.Key, version int, content [
 	_, err := step(ctx, n.p, Op{Kind: "snapshots.put", Subject: k.String(), Stage: StageWrite}, func(Fate) (struct{}, error) {
 		at := snapshotKey{k, version}
 		n.p.server.snapshots[at] = append(n.p.server.snapshots[at], slices.Clone(content))
+		if seen := n.p.server.options.Observer.Snapped; seen != nil {
+			seen(k, version)
+		}
 		return struct{}{}, nil
 	})
 	return err
@@ -139,6 +142,17 @@ func (n snapshots) Get(ctx context.Context, k events.Key, version int) ([]byte, 
 		}
 		return slices.Clone(all[len(all)-1-int(f.Draw%uint64(len(all)))]), nil
 	})
+}
+
+// EditSnapshot puts an edited copy of the newest snapshot on top of it, if there
+// is one: what a reader may find who finds the wrong one.
+func (s *Server) EditSnapshot(k events.Key, version int, edit func([]byte) []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := snapshotKey{k, version}
+	if all := s.snapshots[at]; len(all) > 0 {
+		s.snapshots[at] = append(all, edit(slices.Clone(all[len(all)-1])))
+	}
 }
 
 // DeadLetter is a message nobody could decide.

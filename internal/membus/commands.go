@@ -76,7 +76,10 @@ func (c commands) Oldest(ctx context.Context, from uint64) (protocol.Stored, err
 func (c commands) Delete(ctx context.Context, sequence uint64) error {
 	op := Op{Kind: "commands.delete", Subject: strconv.FormatUint(sequence, 10), Stage: StageWrite}
 	_, err := step(ctx, c.p, op, func(Fate) (struct{}, error) {
-		c.p.server.commands.remove(sequence)
+		if m, ok := c.p.server.commands.get(sequence); ok {
+			c.p.server.commands.remove(sequence)
+			c.p.server.settled("commands.delete", m.Stored)
+		}
 		c.p.server.change()
 		return struct{}{}, nil
 	})

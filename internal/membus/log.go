@@ -86,6 +86,9 @@ func (l log) Append(ctx context.Context, a protocol.Append) (uint64, error) {
 		for _, w := range s.heads {
 			w.note(a.Key)
 		}
+		if s.options.Observer.Appended != nil {
+			s.options.Observer.Appended(a.Key, m)
+		}
 		s.change()
 		return m.Sequence, nil
 	})

@@ -123,7 +123,10 @@ func (d *delivery) InProgress(ctx context.Context) error {
 }
 
 func (d *delivery) Ack(ctx context.Context) error {
-	return d.settle(ctx, "ack", func(m *message) { d.queue.remove(m.Sequence) })
+	return d.settle(ctx, "ack", func(m *message) {
+		d.queue.remove(m.Sequence)
+		d.process.server.settled(d.kind+".ack", m.Stored)
+	})
 }
 
 func (d *delivery) Later(ctx context.Context, delay time.Duration) error {

@@ -30,6 +30,26 @@ type Options struct {
 	AckWait        time.Duration // of every queue; default [DefaultAckWait]
 	RequestTimeout time.Duration // until a request without answer fails; default [DefaultRequestTimeout]
 	Gate           Gate          // decides when each operation happens and how; nil: at once, and well
+	Observer       Observer      // sees what happens inside
+}
+
+// Observer is told of what happens inside the server, at the moment it happens
+// and under the server's lock: its functions may not call the server. Those
+// that are nil are not called.
+type Observer struct {
+	// Appended is told of each commit that is stored.
+	Appended func(k events.Key, m protocol.Stored)
+
+	// Dispatched is told of work and timers that are stored, also when they
+	// were before.
+	Dispatched func(subject string)
+
+	// Settled is told of each message that leaves a queue, and which operation
+	// took it out.
+	Settled func(kind string, m protocol.Stored)
+
+	// Snapped is told of each snapshot that is stored.
+	Snapped func(k events.Key, version int)
 }
 
 // Server holds what is stored. Its clock is the time package's, which a
@@ -90,6 +110,18 @@ func (s *Server) change() {
 	if s.options.Gate == nil {
 		close(s.changed)
 		s.changed = make(chan struct{})
+	}
+}
+
+func (s *Server) settled(kind string, m protocol.Stored) {
+	if s.options.Observer.Settled != nil {
+		s.options.Observer.Settled(kind, m)
+	}
+}
+
+func (s *Server) dispatched(subject string) {
+	if s.options.Observer.Dispatched != nil {
+		s.options.Observer.Dispatched(subject)
 	}
 }
 

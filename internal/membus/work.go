@@ -30,6 +30,7 @@ func (w work) Put(ctx context.Context, item protocol.Work) (bool, error) {
 	}
 	return step(ctx, w.p, Op{Kind: "work.put", Subject: subject, Stage: StageWrite}, func(Fate) (bool, error) {
 		s := w.p.server
+		s.dispatched(subject)
 		if s.work.holds(subject) {
 			return false, nil
 		}
@@ -88,6 +89,7 @@ func (t timers) Set(ctx context.Context, timer protocol.Timer) error {
 		t.p.server.schedules[set] = &schedule{
 			subject: protocol.TimerDueSubject(timer.Key(), timer.Name), body: body, fires: timer.Due.Time().Add(late),
 		}
+		t.p.server.dispatched(set)
 		t.p.server.change()
 		return struct{}{}, nil
 	})

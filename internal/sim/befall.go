@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/membus"
+	"github.com/everturn/everturn/protocol"
+	"github.com/klauspost/compress/s2"
+)
+
+// happens counts a fault that is about to happen and says whether it does: one
+// that is left out of the run is counted all the same.
+func (r *run) happens(f fault) bool {
+	if !r.plan.on[f] {
+		return false
+	}
+	r.faults++
+	return !r.options.WithoutFaults[r.faults]
+}
+
+// befall lets something happen to a process or to all of them, and says whether
+// it did.
+func (r *run) befall() bool {
+	if r.plan.on[faultDelay] && chance(r.chances, r.plan.delay) {
+		if d := r.shortWhile(); r.happens(faultDelay) {
+			r.trace.add("time passes", d.String())
+			time.Sleep(d)
+			return true
+		}
+		return false
+	}
+	if !chance(r.chances, r.plan.process) {
+		return false
+	}
+	s := pick(r.chances, r.slots...)
+	f := pick(r.chances, faultCrash, faultCrash, faultStop, faultPause, faultSkew, faultJump, faultSnapshots)
+	while := r.shortWhile() * 4
+	offset := time.Duration(r.chances.Int64N(int64(events.Skew))) - events.Skew/2
+	if !s.running() || !r.happens(f) {
+		return false
+	}
+	switch f {
+	case faultCrash:
+		r.trace.add("kill", s.process.Name)
+		s.process.Kill()
+	case faultStop:
+		r.trace.add("stop", s.process.Name)
+		s.stop()
+	case faultPause:
+		r.trace.add("pause", s.process.Name, while.String())
+		s.paused = time.Now().Add(while)
+	case faultSkew:
+		r.trace.add("clock of", s.name, offset.String())
+		s.offset = offset
+	case faultJump:
+		offset *= 40
+		r.trace.add("clock of", s.name, offset.String())
+		s.offset = offset
+		r.watch.skewed = true
+	case faultSnapshots:
+		r.lie()
+	default:
+		return false
+	}
+	return true
+}
+
+// shortWhile is up to some seconds, mostly less.
+func (r *run) shortWhile() time.Duration {
+	longest := pick(r.chances, time.Millisecond, 20*time.Millisecond, 200*time.Millisecond, time.Second, 4*time.Second)
+	return time.Duration(1 + r.chances.Int64N(int64(longest)))
+}
+
+// errFull is what a full stream says.
+var errFull = fmt.Errorf("simulated: %w", protocol.ErrStorageFull)
+
+// errConflict is what a server says while another write is under way.
+var errConflict = fmt.Errorf("simulated: %w", events.ErrConflict)
+
+// fate draws how an operation goes.
+func (r *run) fate(o *operation) membus.Fate {
+	f := membus.Fate{}
+	draw := r.chances.Uint64()
+	switch o.Kind {
+	case "timers.set", "requests.take":
+		f.Draw = draw
+	case "snapshots.get":
+		if r.faulting && draw%3 == 0 && r.happens(faultSnapshots) {
+			f.Draw = draw
+		}
+	}
+	if !r.faulting || o.effect != nil || !chance(r.chances, r.plan.rate) {
+		return f
+	}
+	switch o.Stage {
+	case membus.StageWrite:
+		r.mishap(o, &f)
+	case membus.StageRead:
+		if r.happens(faultRefuse) {
+			f.Refuse = membus.ErrUnavailable
+		}
+	case membus.StageReceive:
+		switch what := pick(r.chances, faultDrop, faultTwice); {
+		case what == faultTwice && o.Kind != "requests.take":
+		case !r.happens(what):
+		case what == faultTwice:
+			f.Twice = true
+		default:
+			f.Drop = true
+		}
+	case membus.StageMust:
+		switch what := pick(r.chances, faultTwice, faultRefuse); {
+		case !r.happens(what):
+		case what == faultTwice:
+			f.Twice = true
+		default:
+			f.Refuse = membus.ErrUnavailable
+		}
+	case membus.StageBegin:
+	}
+	return f
+}
+
+// mishap draws what goes wrong with an operation that stores something.
+func (r *run) mishap(o *operation, f *membus.Fate) {
+	what := pick(r.chances, faultRefuse, faultLose, faultLate, faultCrash, faultConflict)
+	full := r.chances.IntN(5) == 0
+	if what == faultConflict && o.Kind != "log.append" {
+		return
+	}
+	if !r.happens(what) {
+		return
+	}
+	switch what {
+	case faultRefuse:
+		f.Refuse = membus.ErrUnavailable
+		if full {
+			f.Refuse = errFull
+		}
+	case faultConflict:
+		f.Refuse = errConflict
+	case faultLose:
+		f.Lose = membus.ErrUnavailable
+	case faultLate:
+		f.Late = membus.ErrUnavailable
+	case faultCrash:
+		f.Crash = true
+	}
+}
+
+// lie puts a snapshot in place of a chat's newest that is of the same commit in
+// another history: all fits but the hash.
+func (r *run) lie() {
+	for _, k := range r.server.Chats() {
+		r.server.EditSnapshot(k, chat.FoldVersion, func(content []byte) []byte {
+			forged, err := forge(content)
+			if err != nil {
+				r.breaks("snapshot of %s: %v", k, err)
+				return content
+			}
+			r.trace.add("a snapshot lies", k.Chat)
+			return forged
+		})
+	}
+}
+
+// forge gives a snapshot another history.
+func forge(content []byte) ([]byte, error) {
+	b, err := s2.Decode(nil, content)
+	if err != nil {
+		return nil, err
+	}
+	var snapshot map[string]any
+	if err := json.Unmarshal(b, &snapshot); err != nil {
+		return nil, err
+	}
+	state, ok := snapshot["state"].(map[string]any)
+	if !ok {
+		return nil, errors.New("it holds no state")
+	}
+	other := events.Hash([]byte("another history"))
+	snapshot["hash"], state["prev"] = other, other
+	b, err = json.Marshal(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	return s2.Encode(nil, b), nil
+}

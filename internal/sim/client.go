@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+	"github.com/oklog/ulid/v2"
+)
+
+// command is one thing a client will say.
+type command struct {
+	number int // in the run, for leaving it out
+	key    events.Key
+	id     string
+	verb   string
+	body   []byte
+}
+
+// published is a command that was stored. Resent ones stand here twice.
+type published struct {
+	command
+	sequence uint64
+}
+
+// script draws what the clients of a run will say, in the order they say it.
+func script(p plan) []command {
+	r := draws(p.seed, "script")
+	var (
+		all   []command
+		chats = make([][]command, p.chats)
+	)
+	for i := range chats {
+		k := events.Key{Tenant: "default", Chat: fmt.Sprintf("chat%d", i+1)}
+		chats[i] = scriptOf(r, k)
+	}
+	for {
+		var left []int
+		for i, c := range chats {
+			if len(c) > 0 {
+				left = append(left, i)
+			}
+		}
+		if len(left) == 0 {
+			break
+		}
+		i := pick(r, left...)
+		c := chats[i][0]
+		chats[i] = chats[i][1:]
+		c.number = len(all) + 1
+		c.id = newIDs(p.seed, "command")(c.number)
+		all = append(all, c)
+	}
+	return all
+}
+
+// newIDs mints ULIDs from the seed.
+func newIDs(seed uint64, purpose string) func(n int) string {
+	return func(n int) string {
+		r := numbered(seed, "id "+purpose, n)
+		var id ulid.ULID
+		_ = id.SetTime(uint64(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()) + uint64(n)) // fails after the year 10889
+		for i := 6; i < len(id); i++ {
+			id[i] = byte(r.Uint32())
+		}
+		return id.String()
+	}
+}
+
+// maxLater bounds what is said in a chat after its create.
+const maxLater = 9
+
+func scriptOf(r *rand.Rand, k events.Key) []command {
+	model := pick(r, modelCalls, modelCalls, modelCalls, modelSays)
+	settings := events.Settings{Model: model}
+	if r.IntN(6) == 0 {
+		settings.Limits = &events.Limits{Steps: 1 + r.IntN(3)}
+	}
+	say := func(body protocol.Body) command {
+		b, err := json.Marshal(body)
+		if err != nil {
+			panic(err) // plain structs only
+		}
+		return command{key: k, verb: string(body.Verb()), body: b}
+	}
+	create := say(protocol.Create{V: protocol.Version, Settings: settings, Title: "first"})
+	all := []command{create}
+	if r.IntN(10) == 0 { // too early
+		all = []command{say(protocol.Archive{V: protocol.Version}), create}
+	}
+	send := func() command {
+		s := protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(fmt.Sprintf("say %d", r.IntN(1_000_000)))}}
+		s.Mode = pick(r, events.SendMode(""), events.ModeQueue, events.ModeQueue, events.ModeReject)
+		if r.IntN(8) == 0 {
+			s.Settings = &events.Settings{Model: pick(r, modelSays, modelCalls)}
+		}
+		return say(s)
+	}
+	all = append(all, send())
+	for range r.IntN(maxLater) {
+		switch r.IntN(16) {
+		case 0, 1, 2, 3, 4:
+			all = append(all, send())
+		case 5, 6, 7:
+			all = append(all, say(protocol.Interrupt{V: protocol.Version, Turn: pick(r, 0, 0, 1, 2, 3), Reason: "enough"}))
+		case 8:
+			all = append(all, say(protocol.Rename{V: protocol.Version, Title: fmt.Sprintf("title %d", r.IntN(1000))}))
+		case 9:
+			all = append(all, say(protocol.Configure{V: protocol.Version, Settings: events.Settings{System: fmt.Sprintf("be %d", r.IntN(3))}}))
+		case 10:
+			all = append(all, say(pick[protocol.Body](r, protocol.Archive{V: protocol.Version}, protocol.Unarchive{V: protocol.Version})))
+		case 11: // of an input that nobody can know now: resolved when it is said
+			all = append(all, say(protocol.Withdraw{V: protocol.Version, Input: newest}))
+		case 12:
+			all = append(all, say(protocol.Retry{V: protocol.Version}))
+		case 13:
+			all = append(all, say(protocol.Continue{V: protocol.Version}))
+		case 14:
+			all = append(all, say(protocol.Create{V: protocol.Version, Title: "again"}))
+		case 15:
+			all = append(all, command{key: k, verb: pick(r, "send", "nonsense"), body: []byte(pick(r, "{", `{"v":1,"x":2}`, `{"v":1}`))})
+		}
+	}
+	return all
+}
+
+// newest stands in a withdraw for the newest input that was published.
+const newest = "NEWEST"

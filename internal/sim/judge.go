@@ -1,0 +1,281 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/verify"
+	"github.com/everturn/everturn/protocol"
+)
+
+// resolved is the command with what could not be known before.
+func (r *run) resolved(c command) command {
+	if !strings.Contains(string(c.body), newest) {
+		return c
+	}
+	input := c.id // names no input
+	for _, p := range r.published {
+		if p.key == c.key && protocol.Verb(p.verb) == protocol.VerbSend {
+			input = p.id
+		}
+	}
+	c.body = []byte(strings.ReplaceAll(string(c.body), newest, input))
+	return c
+}
+
+// lastWords says one thing more in every chat, which must be answered.
+func (r *run) lastWords() {
+	for i, k := range r.server.Chats() {
+		body, err := json.Marshal(protocol.Send{
+			V: protocol.Version, Parts: []events.Part{events.Text("goodbye")}, Settings: &events.Settings{Model: modelSays},
+		})
+		if err != nil {
+			panic(err) // plain structs only
+		}
+		r.publish(command{
+			number: -1, key: k, id: newIDs(r.plan.seed, "last")(i + 1), verb: string(protocol.VerbSend), body: body,
+		})
+	}
+}
+
+// judge looks at all that the run has left behind.
+func (r *run) judge() {
+	r.judgeLogs()
+	for _, k := range r.server.Chats() {
+		c := r.watch.chats[k]
+		r.judgeOrder(c)
+		r.judgeUnknown(c)
+	}
+	for _, p := range r.published {
+		r.judgeCommand(p)
+	}
+	r.judgeEffects()
+	r.judgeRequests()
+	for _, d := range r.server.Dead() {
+		r.breaks("command %s of %s was set aside: %s", d.Command, d.Key, d.Why)
+	}
+	for _, err := range r.faulty {
+		r.breaks("%v", err)
+	}
+}
+
+// judgeLogs has every log and the ledger checked.
+func (r *run) judgeLogs() {
+	var ledger []verify.Effect
+	for _, e := range r.ledger.all() {
+		if e.name != toolLookup { // it has no effect
+			ledger = append(ledger, verify.Effect{Key: e.key, Call: e.call, IdempotencyKey: e.idem})
+		}
+	}
+	checker := verify.New(verify.Options{Idle: len(r.broken) == 0, Effects: ledger})
+	for _, k := range r.server.Chats() {
+		for _, m := range r.server.Log(k) {
+			checker.Add(verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
+		}
+	}
+	var stored []verify.StoredCommand
+	for _, m := range r.server.Commands() {
+		k, _, err := protocol.ParseCommandSubject(m.Subject)
+		if err != nil {
+			continue
+		}
+		stored = append(stored, verify.StoredCommand{Key: k, ID: m.Get(protocol.HeaderID), Sequence: m.Sequence})
+	}
+	for _, v := range checker.Finish(stored) {
+		r.breaks("%s", v)
+	}
+}
+
+// judgeOrder checks that commands took effect in the order they were stored.
+func (r *run) judgeOrder(c *watched) {
+	var last uint64
+	for _, commit := range c.commits {
+		if commit.Cause.Kind != events.CausedByCommand {
+			continue
+		}
+		if commit.Cause.Sequence <= last {
+			r.breaks("%s rev %d: the command of sequence %d was decided after that of %d", commit.Key, commit.Rev, commit.Cause.Sequence, last)
+		}
+		last = commit.Cause.Sequence
+	}
+}
+
+// judgeCommand checks that a command that was accepted is in the log.
+func (r *run) judgeCommand(p published) {
+	if _, err := protocol.DecodeCommand(p.verb, p.body); err != nil {
+		return
+	}
+	c := r.watch.chats[p.key]
+	if c == nil {
+		if protocol.Verb(p.verb) == protocol.VerbCreate && len(r.broken) == 0 {
+			r.breaks("%s: its create was accepted and it does not exist", p.key)
+		}
+		return
+	}
+	if p.sequence < c.last().Created() {
+		return
+	}
+	n := 0
+	for _, commit := range c.commits {
+		if commit.Cause.Kind == events.CausedByCommand && commit.Cause.ID == p.id {
+			n++
+		}
+	}
+	if n != 1 && len(r.broken) == 0 {
+		r.breaks("%s: command %s was decided %d times", p.key, p.id, n)
+	}
+}
+
+// call is what the log says of a call.
+type call struct {
+	requested *events.ToolRequested
+	started   []events.ToolStarted
+	result    *events.ToolCompleted
+	asked     int // revs
+	answered  int
+	ended     int // of the turn
+	at        time.Time
+	interrupt bool // its turn was interrupted before the result
+}
+
+// calls are those of a log.
+func (c *watched) calls() map[events.CallID]*call {
+	all := map[events.CallID]*call{}
+	get := func(id events.CallID) *call {
+		if all[id] == nil {
+			all[id] = &call{}
+		}
+		return all[id]
+	}
+	interrupted := map[int]bool{}
+	for i, commit := range c.commits {
+		for _, e := range commit.Events {
+			switch e := e.(type) {
+			case events.ToolRequested:
+				get(e.Call).requested, get(e.Call).asked = &e, i+1
+			case events.ToolStarted:
+				get(e.Call).started = append(get(e.Call).started, e)
+			case events.ToolCompleted:
+				of := get(e.Call)
+				of.result, of.answered, of.at, of.interrupt = &e, i+1, c.stored[i], interrupted[e.Call.Turn]
+			case events.TurnInterruptRequested:
+				interrupted[e.Turn] = true
+			case events.TurnInterrupted:
+				ends(all, e.Turn, i+1)
+			case events.TurnCompleted:
+				ends(all, e.Turn, i+1)
+			case events.TurnFailed:
+				ends(all, e.Turn, i+1)
+			}
+		}
+	}
+	return all
+}
+
+func ends(all map[events.CallID]*call, turn, rev int) {
+	for id, c := range all {
+		if id.Turn == turn {
+			c.ended = rev
+		}
+	}
+}
+
+// judgeEffects compares the ledger with the logs, in what the checker of logs
+// cannot know: when an effect began, and where.
+func (r *run) judgeEffects() {
+	calls := map[events.Key]map[events.CallID]*call{}
+	ran := map[events.Key]map[events.CallID]bool{}
+	for _, k := range r.server.Chats() {
+		calls[k], ran[k] = r.watch.chats[k].calls(), map[events.CallID]bool{}
+	}
+	for _, e := range r.ledger.all() {
+		c := calls[e.key][e.call]
+		if c == nil || c.requested == nil || c.asked > e.log {
+			r.breaks("%s: call %s began in %s before it was handed out", e.key, e.call, e.process)
+			continue
+		}
+		ran[e.key][e.call] = true
+		if r.watch.skewed {
+			continue // the argument about grants needs clocks that agree
+		}
+		if c.ended > 0 && c.ended <= e.log {
+			r.breaks("%s: call %s began in %s after its turn had ended at rev %d", e.key, e.call, e.process, c.ended)
+		}
+		if !c.requested.Idempotent && !c.requested.ReadOnly {
+			r.judgeStart(e, c)
+		}
+	}
+	for _, k := range r.server.Chats() {
+		for id, c := range calls[k] {
+			if c.result != nil && c.result.Status == events.ToolOK && !ran[k][id] {
+				r.breaks("%s: call %s has the result ok and never ran", k, id)
+			}
+		}
+	}
+}
+
+// judgeStart checks that an effect which may happen once was licensed to the
+// process where it began, and that nobody had settled the call by then.
+func (r *run) judgeStart(e *effect, c *call) {
+	licensed := false
+	for _, s := range c.started {
+		licensed = licensed || s.Runner == e.process
+	}
+	if !licensed {
+		r.breaks("%s: call %s began in %s, which has no licence", e.key, e.call, e.process)
+	}
+	if c.answered > 0 && c.answered <= e.log {
+		r.breaks("%s: call %s began in %s after it had its result at rev %d", e.key, e.call, e.process, c.answered)
+	}
+}
+
+// judgeUnknown checks that nobody is told "outcome unknown" for no reason: where
+// nothing worse happens than that messages get lost, only a call that was
+// interrupted or ran out of its time may end so.
+func (r *run) judgeUnknown(c *watched) {
+	if !r.plan.network() {
+		return
+	}
+	for id, of := range c.calls() {
+		if of.result == nil || of.result.Status != events.ToolUnknown || of.interrupt {
+			continue
+		}
+		if of.at.Before(of.requested.Deadline.Time()) {
+			r.breaks("%s: call %s ended unknown, though nobody died and it had time", c.last().Key(), id)
+		}
+	}
+}
+
+// judgeRequests checks that no model was asked anything that the log does not say.
+func (r *run) judgeRequests() {
+	known := map[events.Digest]bool{}
+	for _, k := range r.server.Chats() {
+		for _, commit := range r.watch.chats[k].commits {
+			for _, e := range commit.Events {
+				if s, ok := e.(events.StepRequested); ok {
+					known[s.Prompt] = true
+				}
+			}
+		}
+	}
+	for _, d := range r.provider.requests() {
+		if !known[d] {
+			r.breaks("a model was asked what no log has: %s", d)
+		}
+	}
+}
+
+// String sums a report up.
+func (r Report) String() string {
+	s := fmt.Sprintf("seed %d: %d operations, %d faults, %d commands, %d commits, %v", r.Seed, r.Operations, r.Faults, r.Commands, r.Commits, r.Virtual)
+	for _, b := range r.Broken {
+		s += "\n  " + b
+	}
+	return s
+}
+
+var _ = chat.FoldVersion

@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/everturn/everturn/internal/membus"
+)
+
+// scheduler implements [membus.Gate]: it holds every operation back until the
+// run lets it happen.
+type scheduler struct {
+	mu       sync.Mutex
+	pending  []*operation // in the order of key
+	counters map[string]int
+	wake     chan struct{} // there is a new operation
+}
+
+// operation waits to happen.
+type operation struct {
+	*membus.Op
+	key     string
+	number  int // of those with the same key, in the order they came
+	granted chan membus.Fate
+	effect  func() // of one whose sender waits no longer
+}
+
+func newScheduler() *scheduler {
+	return &scheduler{counters: map[string]int{}, wake: make(chan struct{}, 1)}
+}
+
+func (s *scheduler) add(op *membus.Op, effect func()) *operation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := &operation{
+		Op: op, key: op.Process.Name + " " + op.Kind + " " + op.Subject, granted: make(chan membus.Fate, 1), effect: effect,
+	}
+	s.counters[o.key]++
+	o.number = s.counters[o.key]
+	at, _ := slices.BinarySearchFunc(s.pending, o, compareOperations)
+	s.pending = slices.Insert(s.pending, at, o)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return o
+}
+
+func compareOperations(a, b *operation) int {
+	if c := strings.Compare(a.key, b.key); c != 0 {
+		return c
+	}
+	return a.number - b.number
+}
+
+func (s *scheduler) remove(o *operation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = slices.DeleteFunc(s.pending, func(other *operation) bool { return other == o })
+}
+
+// Enter implements [membus.Gate].
+func (s *scheduler) Enter(ctx context.Context, op *membus.Op) (membus.Fate, error) {
+	o := s.add(op, nil)
+	select {
+	case fate := <-o.granted:
+		return fate, nil
+	case <-ctx.Done():
+		s.remove(o)
+		return membus.Fate{}, ctx.Err()
+	case <-op.Process.Context().Done():
+		s.remove(o)
+		return membus.Fate{}, membus.ErrKilled
+	}
+}
+
+// Float implements [membus.Gate].
+func (s *scheduler) Float(op *membus.Op, effect func()) { s.add(op, effect) }
+
+// ready are the operations that can happen now, of processes that run.
+func (s *scheduler) ready(server *membus.Server, paused func(process string) bool) []*operation {
+	s.mu.Lock()
+	all := slices.Clone(s.pending)
+	s.mu.Unlock()
+	return slices.DeleteFunc(all, func(o *operation) bool {
+		return o.effect == nil && paused(o.Process.Name) || !server.Ready(o.Op)
+	})
+}
+
+// grant lets the operation happen.
+func (s *scheduler) grant(o *operation, fate membus.Fate) {
+	s.remove(o)
+	if o.effect != nil {
+		o.effect()
+		return
+	}
+	o.granted <- fate
+}
+
+// choose picks one of the operations, by weight.
+func choose(r *rand.Rand, ready []*operation, weight func(o *operation) float64) *operation {
+	var total float64
+	for _, o := range ready {
+		total += weight(o)
+	}
+	at := r.Float64() * total
+	for _, o := range ready {
+		if at -= weight(o); at < 0 {
+			return o
+		}
+	}
+	return ready[len(ready)-1]
+}

@@ -1,0 +1,212 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/membus"
+	"github.com/everturn/everturn/protocol"
+)
+
+// watcher sees everything that is stored and everything that leaves a queue, at
+// the moment it happens, and judges what no log shows afterwards: that nothing
+// is acknowledged before all that it caused is stored.
+type watcher struct {
+	chats      map[events.Key]*watched
+	dispatched map[string]bool // subjects of work and timers that were ever stored
+	broken     []string
+	skewed     bool // clocks differ by more than is allowed
+}
+
+// watched is a chat: its state after each commit, and what of the commits is
+// looked for.
+type watched struct {
+	states  []chat.State // by rev - 1
+	stored  []time.Time  // when the server took them
+	commits []events.Commit
+	retry   map[attempt]events.Time // when a failed attempt may be followed by the next
+}
+
+type attempt struct {
+	step   events.StepID
+	number int
+}
+
+func newWatcher() *watcher {
+	return &watcher{chats: map[events.Key]*watched{}, dispatched: map[string]bool{}}
+}
+
+func (w *watcher) observer() membus.Observer {
+	return membus.Observer{
+		Appended:   w.appended,
+		Dispatched: func(subject string) { w.dispatched[subject] = true },
+		Settled:    w.settled,
+	}
+}
+
+func (w *watcher) breaks(format string, args ...any) {
+	w.broken = append(w.broken, fmt.Sprintf(format, args...))
+}
+
+// appended folds a commit.
+func (w *watcher) appended(k events.Key, m protocol.Stored) {
+	c, err := events.Decode(m.Body)
+	if err != nil {
+		w.breaks("log of %s: %v", k, err)
+		return
+	}
+	at := w.chats[k]
+	if at == nil {
+		at = &watched{retry: map[attempt]events.Time{}}
+		w.chats[k] = at
+	}
+	at.states = append(at.states, at.last().Apply(c, events.Hash(m.Body)))
+	at.commits = append(at.commits, c)
+	at.stored = append(at.stored, m.Time)
+	for _, e := range c.Events {
+		switch e := e.(type) {
+		case events.StepFailed:
+			at.retry[attempt{e.Step, e.Attempt}] = e.RetryAt
+		case events.StepRequested:
+			due, failed := at.retry[attempt{e.Step, e.Attempt - 1}]
+			if failed && due != 0 && m.Time.Before(due.Time()) {
+				w.breaks("%s rev %d: attempt %d of step %s was requested %v before its time", k, c.Rev, e.Attempt, e.Step, due.Time().Sub(m.Time))
+			}
+		}
+	}
+}
+
+func (c *watched) last() chat.State {
+	if c == nil || len(c.states) == 0 {
+		return chat.State{}
+	}
+	return c.states[len(c.states)-1]
+}
+
+// settled judges that a message may leave its queue.
+func (w *watcher) settled(kind string, m protocol.Stored) {
+	switch kind {
+	case "commands.ack", "commands.delete":
+		w.commandSettled(m)
+	case "work.model.ack":
+		var work protocol.ModelWork
+		if w.read(m, &work) {
+			w.modelSettled(work)
+		}
+	case "work.tool.ack":
+		var work protocol.ToolWork
+		if w.read(m, &work) {
+			w.toolSettled(work)
+		}
+	case "timers.due.ack":
+		var timer protocol.Timer
+		if w.read(m, &timer) {
+			w.timerSettled(timer)
+		}
+	}
+}
+
+func (w *watcher) read(m protocol.Stored, into any) bool {
+	if err := json.Unmarshal(m.Body, into); err != nil {
+		w.breaks("%s: %v", m.Subject, err)
+		return false
+	}
+	return true
+}
+
+func (w *watcher) commandSettled(m protocol.Stored) {
+	k, verb, err := protocol.ParseCommandSubject(m.Subject)
+	if err != nil {
+		return
+	}
+	at := w.chats[k]
+	if at == nil {
+		return // no chat, no log: answered without a commit
+	}
+	id, err := protocol.CommandID(m.Get(protocol.HeaderID), m.Time, m.Sequence)
+	if err != nil {
+		return
+	}
+	if _, err := protocol.DecodeCommand(verb, m.Body); err != nil {
+		return
+	}
+	if m.Sequence < at.last().Created() {
+		return // it was stored before the chat was created
+	}
+	for i, c := range at.commits {
+		if c.Cause.Kind == events.CausedByCommand && c.Cause.ID == id {
+			w.stored(at, i, "command "+id)
+			return
+		}
+	}
+	w.breaks("%s: command %s, sequence %d, left its queue and is not in the log", k, id, m.Sequence)
+}
+
+func (w *watcher) modelSettled(work protocol.ModelWork) {
+	at := w.chats[work.Key()]
+	if at.last().AttemptOpen(work.Step, work.Attempt) && !at.last().Interrupting() {
+		w.breaks("%s: work of attempt %d of step %s left its queue while the attempt is open", work.Key(), work.Attempt, work.Step)
+	}
+	w.caused(at, events.CausedByAttempt, fmt.Sprintf("%s-%d", work.Step, work.Attempt))
+}
+
+func (w *watcher) toolSettled(work protocol.ToolWork) {
+	at := w.chats[work.Key()]
+	s := at.last()
+	// Near its deadline a call is given up without a result, by a clock that may
+	// be wrong; while a turn is interrupted its end settles what is open.
+	near := time.Now().After(work.Deadline.Time().Add(-events.Dead - events.Skew))
+	if s.CallOpen(work.Call) && !s.Interrupting() && !near && !w.skewed {
+		w.breaks("%s: work of call %s left its queue while the call is open", work.Key(), work.Call)
+	}
+	w.caused(at, events.CausedByResult, work.Call.String())
+}
+
+func (w *watcher) timerSettled(timer protocol.Timer) {
+	at := w.chats[timer.Key()]
+	for _, owed := range chat.Owed(at.last()) {
+		if t, ok := owed.(protocol.Timer); ok && t.Name == timer.Name {
+			w.breaks("%s: timer %s left its queue and is still owed", timer.Key(), timer.Name)
+		}
+	}
+	w.caused(at, events.CausedByTimer, timer.Name)
+}
+
+// caused judges the commits that a message caused.
+func (w *watcher) caused(at *watched, kind events.CauseKind, id string) {
+	for i, c := range at.commits {
+		if c.Cause.Kind == kind && c.Cause.ID == id {
+			w.stored(at, i, string(kind)+" "+id)
+		}
+	}
+}
+
+// stored judges that what is owed since the i-th commit, and still is, was
+// dispatched before the message that caused the commit went away.
+func (w *watcher) stored(at *watched, i int, what string) {
+	still := map[string]bool{}
+	for _, owed := range chat.Owed(at.last()) {
+		still[subjectOf(owed)] = true
+	}
+	for _, owed := range chat.Owed(at.states[i]) {
+		if s := subjectOf(owed); still[s] && !w.dispatched[s] {
+			w.breaks("%s rev %d: %s left its queue, and %s, which it caused, was never stored", at.last().Key(), i+1, what, s)
+		}
+	}
+}
+
+// subjectOf is where work is stored.
+func subjectOf(w protocol.Work) string {
+	switch w := w.(type) {
+	case protocol.ModelWork:
+		return protocol.ModelWorkSubject(w.Pool, w.Key(), w.Step, w.Attempt)
+	case protocol.ToolWork:
+		return protocol.ToolWorkSubject(w.Group, w.Key(), w.Call)
+	case protocol.Timer:
+		return protocol.TimerSetSubject(w.Key(), w.Name)
+	}
+	panic(fmt.Sprintf("sim: no subject for %T", w))
+}
