@@ -343,13 +343,6 @@ func (d *delivery) wantLater(t *testing.T, away time.Duration) {
 	}
 }
 
-// inBubble runs a test on fake time.
-func inBubble(t *testing.T, test func(*testing.T)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, test)
-}
-
 func says(text string) func(context.Context, toolrunner.Call) (toolrunner.Output, error) {
 	return func(context.Context, toolrunner.Call) (toolrunner.Output, error) {
 		return toolrunner.Output{Text: text}, nil

@@ -21,7 +21,8 @@ func counted(n *atomic.Int32) func(context.Context, toolrunner.Call) (toolrunner
 }
 
 func TestClaimGoesBeforeTheEffect(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		g := start(t, b, effect(), func(_ context.Context, c toolrunner.Call) (toolrunner.Output, error) {
 			if n := len(b.sentClaims()); n != 1 {
@@ -46,7 +47,8 @@ func TestClaimGoesBeforeTheEffect(t *testing.T) {
 }
 
 func TestEachDeliveryHasItsOwnClaim(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		g := start(t, newBus(), idempotent(), says("done"))
 		g.settle(g.work(), 1)
 		g.settle(g.work(), 2)
@@ -59,7 +61,8 @@ func TestEachDeliveryHasItsOwnClaim(t *testing.T) {
 }
 
 func TestLostAnswerIsAskedForUnderTheSameClaim(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		var ran atomic.Int32
 		b := newBus()
 		b.onClaim = func(n int, _ protocol.Claim) (protocol.ClaimAnswer, error) {
@@ -82,7 +85,8 @@ func TestLostAnswerIsAskedForUnderTheSameClaim(t *testing.T) {
 }
 
 func TestLateGrantBeginsNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		var (
 			began time.Time
 			asked []time.Time
@@ -112,7 +116,8 @@ func TestLateGrantBeginsNothing(t *testing.T) {
 }
 
 func TestGrantIsNeverLongerThanTheArgumentAllows(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		b.claimTakes = events.Grant
 		b.onClaim = func(n int, _ protocol.Claim) (protocol.ClaimAnswer, error) {
@@ -130,7 +135,8 @@ func TestGrantIsNeverLongerThanTheArgumentAllows(t *testing.T) {
 }
 
 func TestOverIsAcknowledgedWithoutRunning(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		var ran atomic.Int32
 		b := newBus()
 		b.onClaim = func(int, protocol.Claim) (protocol.ClaimAnswer, error) { return over, nil }
@@ -143,7 +149,8 @@ func TestOverIsAcknowledgedWithoutRunning(t *testing.T) {
 }
 
 func TestBusyGivesTheCallBack(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		var ran atomic.Int32
 		b := newBus()
 		b.onClaim = func(int, protocol.Claim) (protocol.ClaimAnswer, error) {
@@ -161,7 +168,8 @@ func TestBusyGivesTheCallBack(t *testing.T) {
 }
 
 func TestCallGoesBackWhenNobodyAnswers(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		b.onClaim = func(int, protocol.Claim) (protocol.ClaimAnswer, error) {
 			return protocol.ClaimAnswer{}, errNoAnswer
@@ -177,7 +185,8 @@ func TestCallGoesBackWhenNobodyAnswers(t *testing.T) {
 }
 
 func TestProcessAnswersForItsClaimUntilTheResultIsAnswered(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		finish := make(chan struct{})
 		b.onClaim = func(int, protocol.Claim) (protocol.ClaimAnswer, error) {
@@ -213,7 +222,8 @@ func TestProcessAnswersForItsClaimUntilTheResultIsAnswered(t *testing.T) {
 }
 
 func TestOtherClaimsAreNotOurs(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		g := start(t, b, effect(), hangs)
 		d := g.deliver(g.work(), 1)

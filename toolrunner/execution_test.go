@@ -59,7 +59,8 @@ func TestErrorsOfToolsAreResults(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				g := start(t, newBus(), effect(), tt.run)
 				g.settle(g.work(), 1).wantAck(t)
 				r := g.wantResult(events.ToolError)
@@ -83,7 +84,8 @@ func TestTimeout(t *testing.T) {
 		{"of an idempotent effect as well", idempotent(), events.ToolUnknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				g := start(t, newBus(), tt.manifest, hangs)
 				d := g.settle(g.work(), 1)
@@ -98,7 +100,8 @@ func TestTimeout(t *testing.T) {
 }
 
 func TestToolThatIgnoresItsEndIsLeftBehind(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		began := time.Now()
@@ -136,7 +139,8 @@ func TestStop(t *testing.T) {
 		{"of another chat", readOnly(), protocol.Stop{V: 1, Turn: 1}, events.Key{Tenant: "other", Chat: "c1"}, events.ToolTimeout, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				g := start(t, newBus(), tt.manifest, hangs)
 				d := g.deliver(g.work(), 1)
 				synctest.Wait()
@@ -157,7 +161,8 @@ func TestCallThatIsNotWantedEndsWithoutTheStopMessage(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]bool{"asked": false, "the first answer is lost as well": true} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				b := newBus()
 				interrupted := time.Now().Add(5*time.Second + time.Millisecond) // just after it was asked
 				b.onClaim = func(n int, _ protocol.Claim) (protocol.ClaimAnswer, error) {
@@ -193,7 +198,8 @@ func TestCallThatIsNotWantedEndsWithoutTheStopMessage(t *testing.T) {
 }
 
 func TestResultOfAToolThatEndsInSpiteOfAStopCounts(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		g := start(t, newBus(), effect(), func(ctx context.Context, _ toolrunner.Call) (toolrunner.Output, error) {
 			<-ctx.Done()
 			if !errors.Is(context.Cause(ctx), toolrunner.ErrNotWanted) {
@@ -220,7 +226,8 @@ func TestStopWhileTheLicenceIsAskedFor(t *testing.T) {
 		{"another process may have run it", idempotent(), events.ToolUnknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				b := newBus()
 				b.claimTakes = events.Grant / 2
 				g := start(t, b, tt.manifest, says("must not run"))
@@ -236,7 +243,8 @@ func TestStopWhileTheLicenceIsAskedFor(t *testing.T) {
 }
 
 func TestProgressIsNumberedAndThinned(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		g := start(t, b, effect(), func(ctx context.Context, c toolrunner.Call) (toolrunner.Output, error) {
 			c.Progress("one\x00")

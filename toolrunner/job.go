@@ -12,9 +12,6 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
-// protocolVersion is the version of the bodies this package reads and writes.
-const protocolVersion = 1
-
 // Times of a delivery.
 const (
 	alivePerAckWait = 5 // how often we speak up within one ack wait
@@ -38,9 +35,10 @@ var acked = settlement{ack: true}
 
 func later(d time.Duration) settlement { return settlement{away: d} }
 
-// handle does everything about one delivery.
-func (r *Runner) handle(s scopes, d protocol.Delivery) {
-	ctx := s.reporting
+// handle does everything about one delivery. Nothing new is begun after
+// accepting has ended, no tool runs after working has, and nothing is sent
+// after ctx.
+func (r *Runner) handle(accepting, working, ctx context.Context, d protocol.Delivery) {
 	r.metrics.deliveries.Add(ctx, 1)
 	if d.Count() > 1 {
 		r.metrics.redelivered.Add(ctx, 1)
@@ -49,7 +47,7 @@ func (r *Runner) handle(s scopes, d protocol.Delivery) {
 	defer r.metrics.running.Add(ctx, -1)
 
 	hush := r.speakUp(ctx, d)
-	end := r.serveCall(s, d)
+	end := r.serveCall(accepting, working, ctx, d)
 	hush()
 
 	var err error
@@ -79,27 +77,27 @@ func (r *Runner) speakUp(ctx context.Context, d protocol.Delivery) (hush func())
 }
 
 // serveCall takes one delivery from the queue's bytes to an answered result.
-func (r *Runner) serveCall(s scopes, d protocol.Delivery) settlement {
+func (r *Runner) serveCall(accepting, working, ctx context.Context, d protocol.Delivery) settlement {
 	w, err := parseWork(d.Body())
 	if err != nil {
-		r.metrics.malformed.Add(s.reporting, 1)
+		r.metrics.malformed.Add(ctx, 1)
 		r.log.Error("a call cannot be read", "subject", d.Subject(), "error", err)
 		return r.notServed(d, events.At(d.Stored().Add(maxCallAge)))
 	}
 	t, have := r.tools[w.Tool]
 	if !have || t.digest != w.Manifest {
-		r.metrics.foreign.Add(s.reporting, 1)
+		r.metrics.foreign.Add(ctx, 1)
 		return r.notServed(d, w.Deadline)
 	}
-	arguments, err := r.arguments(s.accepting, w)
+	arguments, err := r.arguments(accepting, w)
 	switch {
-	case s.accepting.Err() != nil:
+	case accepting.Err() != nil:
 		return later(0)
 	case err != nil:
 		r.log.Warn("the arguments of a call cannot be had", "chat", w.Key(), "call", w.Call, "error", err)
 		return later(downloadAway)
 	}
-	return r.runLicensed(s, d.Count(), w, t, arguments)
+	return r.runLicensed(working, ctx, d.Count(), w, t, arguments)
 }
 
 // notServed gives back what this runner cannot serve. Another one may; if none
@@ -117,7 +115,7 @@ func parseWork(body []byte) (protocol.ToolWork, error) {
 	if err := json.Unmarshal(body, &w); err != nil {
 		return w, fmt.Errorf("work: %w", err)
 	}
-	if w.V != protocolVersion {
+	if w.V != protocol.Version {
 		return w, fmt.Errorf("work: version %d is not known", w.V)
 	}
 	if err := w.Key().Validate(); err != nil {
@@ -150,11 +148,13 @@ func (r *Runner) arguments(ctx context.Context, w protocol.ToolWork) (json.RawMe
 }
 
 // runLicensed asks for the licence, runs the tool and reports.
-func (r *Runner) runLicensed(s scopes, delivery uint64, w protocol.ToolWork, t offered, arguments json.RawMessage) settlement {
+func (r *Runner) runLicensed(
+	working, reporting context.Context, delivery uint64, w protocol.ToolWork, t offered, arguments json.RawMessage,
+) settlement {
 	c := protocol.Claim{
-		V: protocolVersion, Call: w.Call, Rev: w.Rev, Claim: r.cfg.NewID(), Delivery: delivery, Runner: r.cfg.Process,
+		V: protocol.Version, Call: w.Call, Rev: w.Rev, Claim: r.cfg.NewID(), Delivery: delivery, Runner: r.cfg.Process,
 	}
-	ctx, cancel := context.WithCancelCause(s.working)
+	ctx, cancel := context.WithCancelCause(working)
 	defer cancel(nil)
 	e := &entry{chat: w.Key(), call: w.Call, claim: c.Claim, cancel: cancel}
 	r.claims.add(e)
@@ -164,7 +164,7 @@ func (r *Runner) runLicensed(s scopes, delivery uint64, w protocol.ToolWork, t o
 	for {
 		// Not ctx: while it is not known whether the licence was given, a stop
 		// changes nothing; the next answer takes it into account.
-		l := r.claim(s.working, e.chat, c)
+		l := r.claim(working, e.chat, c)
 		switch l.verdict {
 		case protocol.ClaimOver:
 			return acked
@@ -174,14 +174,14 @@ func (r *Runner) runLicensed(s scopes, delivery uint64, w protocol.ToolWork, t o
 		}
 		end := r.executeWatched(ctx, e, c, t, call, r.timeout(w, t), l.until)
 		if end.late {
-			r.metrics.expired.Add(s.reporting, 1)
+			r.metrics.expired.Add(reporting, 1)
 			continue
 		}
 		if t.settings.Idempotent && errors.Is(end.cause, ErrStopping) && (!end.begun || end.err != nil) {
 			return later(0) // another process may run it again, as it would if this one had crashed
 		}
-		result := r.result(s.reporting, w, t, end)
-		if !r.report(s.reporting, e.chat, result) {
+		result := r.result(reporting, w, t, end)
+		if !r.report(reporting, e.chat, result) {
 			return later(0)
 		}
 		return acked

@@ -33,7 +33,7 @@ func (r *Runner) offerOnce(ctx context.Context) bool {
 	asking, cancel := context.WithTimeout(ctx, offerWait)
 	defer cancel()
 	answer, err := r.bus.Offer(asking, protocol.Offer{
-		V: protocolVersion, Group: r.cfg.Group, Runner: r.cfg.Process, Manifests: r.offer,
+		V: protocol.Version, Group: r.cfg.Group, Runner: r.cfg.Process, Manifests: r.offer,
 	})
 	if err != nil {
 		if ctx.Err() == nil {

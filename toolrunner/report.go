@@ -23,7 +23,7 @@ const (
 func (r *Runner) result(ctx context.Context, w protocol.ToolWork, t offered, end ending) protocol.Result {
 	status, text := judge(t.settings, end)
 	res := protocol.Result{
-		V: protocolVersion, Call: w.Call, Rev: w.Rev, Runner: r.cfg.Process,
+		V: protocol.Version, Call: w.Call, Rev: w.Rev, Runner: r.cfg.Process,
 		Status: status, IsError: status != events.ToolOK,
 		Timing: events.ToolTiming{RanMS: end.ran.Milliseconds()},
 	}
@@ -120,6 +120,7 @@ func (r *Runner) report(ctx context.Context, k events.Key, res protocol.Result) 
 		case protocol.ResultDropped:
 			r.log.Info("a result came too late", "chat", k, "call", res.Call, "status", res.Status, "why", answer.Why)
 			return true
+		case protocol.ResultUnavailable, "": // or one from a newer release: ask again
 		}
 		pause(ctx, wait)
 		wait = min(2*wait, maxResultPause)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -12,7 +13,8 @@ import (
 )
 
 func TestResultIsSentUntilItIsAnswered(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		b.onResult = func(n int) (protocol.ResultAnswer, error) {
 			switch {
@@ -37,7 +39,8 @@ func TestResultIsSentUntilItIsAnswered(t *testing.T) {
 }
 
 func TestDroppedResultIsAcknowledged(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		b.onResult = func(int) (protocol.ResultAnswer, error) {
 			return protocol.ResultAnswer{Answer: protocol.ResultDropped}, nil
@@ -62,7 +65,8 @@ func TestLongResultIsCutInTheMiddle(t *testing.T) {
 		{"by one byte", "a", events.MaxResultBytes + 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				whole := "BEGIN" + strings.Repeat(tt.unit, (tt.size-8)/len(tt.unit)) + "END"
 				whole += strings.Repeat("!", max(0, tt.size-len(whole)))
 				g := start(t, newBus(), effect(), says(whole))
@@ -99,7 +103,8 @@ func TestOddBytesAreRepairedAndKept(t *testing.T) {
 		"bare carriage returns":            strings.Repeat("\r", 1000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				g := start(t, newBus(), effect(), says(raw))
 				g.settle(g.work(), 1)
 				r := g.wantResult(events.ToolOK)
@@ -115,7 +120,8 @@ func TestOddBytesAreRepairedAndKept(t *testing.T) {
 }
 
 func TestShortTextIsNotStoredTwice(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		g := start(t, newBus(), effect(), says(strings.Repeat("a", events.MaxResultBytes)))
 		g.settle(g.work(), 1)
 		if r := g.wantResult(events.ToolOK); r.Blob != "" || r.Truncated || len(g.bus.uploads) != 0 {
@@ -125,7 +131,8 @@ func TestShortTextIsNotStoredTwice(t *testing.T) {
 }
 
 func TestNoTextIsNoPart(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		g := start(t, newBus(), effect(), says(""))
 		g.settle(g.work(), 1)
 		if r := g.wantResult(events.ToolOK); len(r.Parts) != 0 {
@@ -135,7 +142,8 @@ func TestNoTextIsNoPart(t *testing.T) {
 }
 
 func TestResultGoesWithoutItsWholeWhenThatCannotBeStored(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		b.onUpload = func() error { return errors.New("the store is full") }
 		g := start(t, b, effect(), says(strings.Repeat("a", 100<<10)))
@@ -148,7 +156,8 @@ func TestResultGoesWithoutItsWholeWhenThatCannotBeStored(t *testing.T) {
 }
 
 func TestMoreThanCanBeStoredIsSaid(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		g := start(t, newBus(), effect(), says(strings.Repeat("a", protocol.MaxUploadBytes+1)))
 		g.settle(g.work(), 1)
 		r := g.wantResult(events.ToolOK)

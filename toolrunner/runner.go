@@ -95,7 +95,8 @@ func (r *Runner) add(t Tool) error {
 //
 // Run may be called once.
 func (r *Runner) Run(ctx context.Context) error {
-	// A call outlives ctx by the grace, and its report outlives the call.
+	// Three lives: ctx is that of taking calls, a tool may outlive it by the
+	// grace, and the report of a tool that was cancelled outlives the tool.
 	working, stopWork := context.WithCancelCause(context.WithoutCancel(ctx))
 	reporting, stopReports := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork(nil)
@@ -104,17 +105,17 @@ func (r *Runner) Run(ctx context.Context) error {
 	var listeners sync.WaitGroup
 	listening, stopListening := context.WithCancel(context.WithoutCancel(ctx))
 	listeners.Go(func() {
-		r.keepOn(listening, "listen for stops", func() error { return r.bus.Stops(listening, r.claims.stop) })
+		r.keepOn(listening, "stops", func() error { return r.bus.Stops(listening, r.claims.stop) })
 	})
 	listeners.Go(func() {
-		r.keepOn(listening, "answer for claims", func() error {
+		r.keepOn(listening, "questions about claims", func() error {
 			return r.bus.Answer(listening, r.cfg.Process, r.claims.running)
 		})
 	})
 	listeners.Go(func() { r.offers(ctx) })
 
 	var calls sync.WaitGroup
-	r.serve(ctx, &calls, scopes{accepting: ctx, working: working, reporting: reporting})
+	r.serve(ctx, working, reporting, &calls)
 
 	ended := make(chan struct{})
 	go func() { calls.Wait(); close(ended) }()
@@ -128,14 +129,6 @@ func (r *Runner) Run(ctx context.Context) error {
 	stopListening()
 	listeners.Wait()
 	return nil
-}
-
-// scopes are the three lives a call in hand depends on. They are handed down
-// one call, never kept.
-type scopes struct {
-	accepting context.Context // ends when the runner is told to end
-	working   context.Context // ends when tools must
-	reporting context.Context // ends when nothing may be sent any more
 }
 
 // within waits for c to be closed, for at most d, and says whether it was.
@@ -158,8 +151,8 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// serve takes calls while there is room for them, until accepting ends.
-func (r *Runner) serve(ctx context.Context, calls *sync.WaitGroup, s scopes) {
+// serve takes calls while there is room for them, until ctx ends.
+func (r *Runner) serve(ctx, working, reporting context.Context, calls *sync.WaitGroup) {
 	room := make(chan struct{}, r.cfg.Concurrency)
 	for range r.cfg.Concurrency {
 		room <- struct{}{}
@@ -178,7 +171,7 @@ func (r *Runner) serve(ctx context.Context, calls *sync.WaitGroup, s scopes) {
 		for _, d := range deliveries {
 			calls.Go(func() {
 				defer func() { room <- struct{}{} }()
-				r.handle(s, d)
+				r.handle(ctx, working, reporting, d)
 			})
 		}
 		if err != nil && ctx.Err() == nil {
@@ -201,11 +194,11 @@ func drain(c <-chan struct{}) int {
 	}
 }
 
-// keepOn calls do again when it ends before ctx does.
-func (r *Runner) keepOn(ctx context.Context, what string, do func() error) {
+// keepOn listens again when that ends before ctx does.
+func (r *Runner) keepOn(ctx context.Context, what string, listen func() error) {
 	for ctx.Err() == nil {
-		if err := do(); ctx.Err() == nil {
-			r.log.Warn("cannot "+what, "error", err)
+		if err := listen(); ctx.Err() == nil {
+			r.log.Warn("listening ended", "to", what, "error", err)
 			pause(ctx, retryPause)
 		}
 	}

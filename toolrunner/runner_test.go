@@ -38,7 +38,8 @@ func TestNewReportsAllProblemsAtOnce(t *testing.T) {
 }
 
 func TestToolsAreOfferedUntilAnsweredAndThenOnceAMinute(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		b.onOffer = func(n int) (protocol.OfferAnswer, error) {
 			if n < 2 {
@@ -65,7 +66,8 @@ func TestToolsAreOfferedUntilAnsweredAndThenOnceAMinute(t *testing.T) {
 }
 
 func TestOnlyWhatCanStartIsFetched(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		finish := make(chan struct{})
 		g := startWith(t, toolrunner.Config{Concurrency: 2}, b, effect(), func(context.Context, toolrunner.Call) (toolrunner.Output, error) {
@@ -96,7 +98,8 @@ func TestOnlyWhatCanStartIsFetched(t *testing.T) {
 }
 
 func TestQueueHearsOfACallInHand(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		g := start(t, newBus(), effect(), hangs)
 		d := g.settle(g.work(), 1)
@@ -131,7 +134,8 @@ func TestWhatIsNotOursIsGivenBackUnclaimed(t *testing.T) {
 		{"no call", func(w *protocol.ToolWork) { w.Call = events.CallID{} }, 1, time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				g := start(t, newBus(), effect(), says("must not run"))
 				d := g.settle(g.work(tt.change), tt.count)
 				if tt.away == 0 {
@@ -148,7 +152,8 @@ func TestWhatIsNotOursIsGivenBackUnclaimed(t *testing.T) {
 }
 
 func TestBytesThatAreNoWorkHarmNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		g := start(t, newBus(), effect(), says("done"))
 		g.settle([]byte("\x00{"), 1).wantLater(t, time.Second)
 		g.settle(g.work(), 1).wantAck(t)
@@ -156,7 +161,8 @@ func TestBytesThatAreNoWorkHarmNothing(t *testing.T) {
 }
 
 func TestLargeArgumentsAreFetchedBeforeTheClaim(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		large := `{"x":"` + strings.Repeat("a", 100<<10) + `"}`
 		b := newBus()
 		b.onDownload = func() ([]byte, error) {
@@ -180,7 +186,8 @@ func TestLargeArgumentsAreFetchedBeforeTheClaim(t *testing.T) {
 }
 
 func TestNoArgumentsAreAnEmptyObject(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		g := start(t, newBus(), effect(), func(_ context.Context, c toolrunner.Call) (toolrunner.Output, error) {
 			return toolrunner.Output{Text: string(c.Arguments)}, nil
 		})
@@ -214,7 +221,8 @@ func TestStopOfTheRunner(t *testing.T) {
 		{"without grace tools are cancelled at once", -1, readOnly(), time.Hour, true, events.ToolCancelled, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				m := tt.manifest
 				m.TimeoutMS = (2 * time.Hour).Milliseconds()
 				b := newBus()
@@ -242,7 +250,8 @@ func TestStopOfTheRunner(t *testing.T) {
 }
 
 func TestStopGivesBackWhatHasNoLicence(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		g := start(t, b, effect(), says("must not run"))
 		b.onDownload = func() ([]byte, error) {
@@ -258,7 +267,8 @@ func TestStopGivesBackWhatHasNoLicence(t *testing.T) {
 }
 
 func TestStopEndsAlsoWhenNobodyAnswers(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		b := newBus()
 		b.onResult = func(int) (protocol.ResultAnswer, error) { return protocol.ResultAnswer{}, errNoAnswer }
 		g := start(t, b, effect(), says("done"))
@@ -275,7 +285,8 @@ func TestStopEndsAlsoWhenNobodyAnswers(t *testing.T) {
 }
 
 func TestManifestTakesTheGroupOfTheRunner(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		m := effect()
 		m.Group = ""
 		g := startWith(t, toolrunner.Config{Group: "mine"}, newBus(), m, says("done"))

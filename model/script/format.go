@@ -98,7 +98,7 @@ func Load(path string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("script: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	src, err := io.ReadAll(io.LimitReader(f, maxScriptBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("script: %w", err)

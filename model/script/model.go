@@ -53,7 +53,7 @@ func (m *Model) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Del
 			return
 		}
 		chosen := m.script.Rules[number]
-		p := playing{ctx: ctx, yield: yield, view: v, pace: m.script.Pace, model: r.Model}
+		p := playing{yield: yield, view: v, pace: m.script.Pace, model: r.Model}
 		if chosen.Pace != nil {
 			p.pace = *chosen.Pace
 		}
@@ -63,7 +63,7 @@ func (m *Model) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Del
 			if piece.Fail != nil && m.usedUp(failedAt{number, i, digest}, piece.Fail.Times) {
 				continue
 			}
-			if !p.play(piece) {
+			if !p.play(ctx, piece) {
 				return
 			}
 		}
@@ -102,10 +102,8 @@ func (c condition) holds(v view) bool {
 	return true
 }
 
-// playing is one answer on its way. It lives for one call of the iterator, so
-// the context in it is that of the call.
+// playing is one answer on its way.
 type playing struct {
-	ctx   context.Context
 	yield func(model.Delta, error) bool
 	view  view
 	pace  time.Duration
@@ -117,20 +115,20 @@ type playing struct {
 }
 
 // play does one piece, and says whether the answer goes on.
-func (p *playing) play(piece piece) bool {
+func (p *playing) play(ctx context.Context, piece piece) bool {
 	switch {
 	case piece.Text != nil:
-		return p.say(events.PartText, model.DeltaText, p.view.fill(*piece.Text))
+		return p.say(ctx, events.PartText, model.DeltaText, p.view.fill(*piece.Text))
 	case piece.TextHex != nil:
-		return p.say(events.PartText, model.DeltaText, unhex(*piece.TextHex))
+		return p.say(ctx, events.PartText, model.DeltaText, unhex(*piece.TextHex))
 	case piece.Reasoning != nil:
-		return p.say(events.PartReasoning, model.DeltaReasoning, p.view.fill(*piece.Reasoning))
+		return p.say(ctx, events.PartReasoning, model.DeltaReasoning, p.view.fill(*piece.Reasoning))
 	case piece.ReasoningHex != nil:
-		return p.say(events.PartReasoning, model.DeltaReasoning, unhex(*piece.ReasoningHex))
+		return p.say(ctx, events.PartReasoning, model.DeltaReasoning, unhex(*piece.ReasoningHex))
 	case piece.Call != nil:
-		return p.call(*piece.Call)
+		return p.call(ctx, *piece.Call)
 	case piece.Pause != nil:
-		return p.wait(*piece.Pause)
+		return p.wait(ctx, *piece.Pause)
 	case piece.Stop != nil:
 		p.stop = *piece.Stop
 	case piece.Fail != nil:
@@ -143,7 +141,7 @@ func (p *playing) play(piece piece) bool {
 
 // say yields text word by word. Text after text belongs to the same part, also
 // with a pause between.
-func (p *playing) say(kind events.PartType, delta model.DeltaKind, text string) bool {
+func (p *playing) say(ctx context.Context, kind events.PartType, delta model.DeltaKind, text string) bool {
 	last := len(p.parts) - 1
 	if last < 0 || p.parts[last].Type != kind {
 		part := events.Part{Type: kind}
@@ -158,14 +156,14 @@ func (p *playing) say(kind events.PartType, delta model.DeltaKind, text string) 
 		if word == "" {
 			continue
 		}
-		if !p.delta(model.Delta{Kind: delta, Part: last, Text: word}) {
+		if !p.delta(ctx, model.Delta{Kind: delta, Part: last, Text: word}) {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *playing) call(c call) bool {
+func (p *playing) call(ctx context.Context, c call) bool {
 	arguments := "{}"
 	switch {
 	case c.Arguments != nil:
@@ -182,7 +180,7 @@ func (p *playing) call(c call) bool {
 		p.parts = append(p.parts, events.Part{
 			Type: events.PartCall, Ordinal: p.calls, Name: c.Name, Arguments: arguments, ProviderID: id,
 		})
-		if !p.delta(model.Delta{Kind: model.DeltaCall, Part: len(p.parts) - 1, Text: arguments}) {
+		if !p.delta(ctx, model.Delta{Kind: model.DeltaCall, Part: len(p.parts) - 1, Text: arguments}) {
 			return false
 		}
 	}
@@ -190,21 +188,21 @@ func (p *playing) call(c call) bool {
 }
 
 // delta yields one piece at the script's pace.
-func (p *playing) delta(d model.Delta) bool {
-	return p.wait(p.pace) && p.yield(d, nil)
+func (p *playing) delta(ctx context.Context, d model.Delta) bool {
+	return p.wait(ctx, p.pace) && p.yield(d, nil)
 }
 
 // wait pauses, and ends the answer if the caller gives up meanwhile.
-func (p *playing) wait(d time.Duration) bool {
-	if p.ctx.Err() == nil && d > 0 {
+func (p *playing) wait(ctx context.Context, d time.Duration) bool {
+	if ctx.Err() == nil && d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-p.ctx.Done():
+		case <-ctx.Done():
 		}
 	}
-	if err := p.ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		p.yield(model.Delta{}, &model.Error{Class: events.ClassCancelled, Message: "the request was cancelled", Err: err})
 		return false
 	}

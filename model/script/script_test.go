@@ -307,9 +307,9 @@ func TestCallerMayGiveUp(t *testing.T) {
 		if !errors.Is(s.err, context.DeadlineExceeded) || len(s.deltas) != 3 {
 			t.Errorf("%v after %d deltas", s.err, len(s.deltas))
 		}
-		for d := range m.Stream(t.Context(), request(user("x"))) {
-			if d.Text != "a " {
-				t.Errorf("went on with %q", d.Text)
+		for d, err := range m.Stream(t.Context(), request(user("x"))) {
+			if d.Text != "a " || err != nil {
+				t.Errorf("began with %q, %v", d.Text, err)
 			}
 			break
 		}
@@ -386,6 +386,20 @@ rules:
 			}
 		})
 	}
+}
+
+func TestExampleOfThePageIsAScript(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/SCRIPT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the page has no example")
+	}
+	parse(t, example)
 }
 
 func TestLoad(t *testing.T) {

@@ -60,7 +60,7 @@ func (w *Workspace) list(ctx context.Context, path string) (entries []fs.DirEntr
 	if err != nil {
 		return nil, false, err
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, false, explain(path, err)

@@ -60,7 +60,7 @@ func (w *Workspace) read(ctx context.Context, path string, first, lines int) (st
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	start, text, err := sniff(f, info.Size())
 	if err != nil {
 		return "", explain(path, err)

@@ -88,11 +88,10 @@ func (s *search) folder(ctx context.Context, dir string, depth int) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && depth == 0:
-		return err
-	case err != nil || depth > maxDepth:
-		s.skipped++
-		return nil
+	case err != nil:
+		return s.skip(err, depth)
+	case depth > maxDepth:
+		return s.skip(nil, depth)
 	case !all:
 		s.skipped++ // the rest of a huge folder
 	}
@@ -101,6 +100,15 @@ func (s *search) folder(ctx context.Context, dir string, depth int) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// skip leaves a folder out, unless it is the one that was asked for.
+func (s *search) skip(err error, depth int) error {
+	if depth == 0 {
+		return err
+	}
+	s.skipped++
 	return nil
 }
 
@@ -115,7 +123,7 @@ func (s *search) entry(ctx context.Context, dir string, e fs.DirEntry, depth int
 	if !e.Type().IsRegular() {
 		return nil
 	}
-	if matches, err := path.Match(s.name, e.Name()); err != nil || !matches {
+	if matches, _ := path.Match(s.name, e.Name()); !matches { // the pattern is a good one: it was tried
 		return nil
 	}
 	if s.visited++; s.visited > maxFilesVisited {
@@ -132,7 +140,7 @@ func (s *search) file(ctx context.Context, file string) error {
 		s.skipped++
 		return ctx.Err()
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	_, text, err := sniff(f, info.Size())
 	if err != nil || info.Size() > maxFileBytes {
 		s.skipped++

@@ -216,7 +216,7 @@ func TestListDirectory(t *testing.T) {
 		t.Errorf("got %q, %v", text, err)
 	}
 
-	write(t, filepath.Join(root, "odd", "two\nlines\x1b[2J"), "")
+	write(t, filepath.Join(root, "odd")+"/two\nlines\x1b[2J", "")
 	if text, err = run(t.Context(), tools.ListDirectory(w), `{"path":"odd"}`); err != nil || text != `"two\nlines\x1b[2J" (0 bytes)`+"\n" {
 		t.Errorf("odd name: %q, %v", text, err)
 	}
