@@ -1,6 +1,7 @@
 package chatgen
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -289,4 +290,17 @@ func (d *Driver) newClaim(call events.CallID) chat.Message {
 	m.Holder = []chat.Holder{chat.HolderNotAsked, chat.HolderRunning, chat.HolderSilent}[d.chance.IntN(3)]
 	d.claims[call] = append(d.claims[call], m)
 	return m
+}
+
+// Fork is a driver that goes on from here by itself.
+func (d *Driver) Fork() *Driver {
+	c := *d.Chat
+	c.Commits, c.Bytes, c.Blobs = slices.Clip(c.Commits), slices.Clip(c.Bytes), maps.Clone(c.Blobs)
+	f := *d
+	f.Chat = &c
+	f.sent, f.inputs, f.claims = slices.Clip(d.sent), slices.Clip(d.inputs), maps.Clone(d.claims)
+	for call, list := range f.claims {
+		f.claims[call] = slices.Clip(list)
+	}
+	return &f
 }

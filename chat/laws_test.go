@@ -1,0 +1,239 @@
+package chat_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/chatgen"
+	"github.com/everturn/everturn/internal/verify"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// drawn lets rapid make the generator's choices, so that it shrinks histories.
+type drawn struct{ t *rapid.T }
+
+func (d drawn) IntN(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "choice") }
+
+var lawful = events.Key{Tenant: "acme", Chat: "laws"}
+
+const maxMessages = 60
+
+// history drives a chat by chance and calls visit after each message with what
+// the state was before it.
+func history(t *rapid.T, visit func(d *chatgen.Driver, before chat.State, m chat.Message)) {
+	d := chatgen.NewDriver(lawful, drawn{t})
+	for range rapid.IntRange(1, maxMessages).Draw(t, "messages") {
+		before, m := d.State, d.Next()
+		d.Take(m)
+		visit(d, before, m)
+	}
+}
+
+// generate is a whole history.
+func generate(t *rapid.T) *chatgen.Chat {
+	return chatgen.Log(lawful, drawn{t}, rapid.IntRange(1, maxMessages).Draw(t, "messages"))
+}
+
+func encoded(t *rapid.T, s chat.State) []byte {
+	b, err := chat.Encode(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func decoded(t *rapid.T, b []byte) chat.State {
+	s, err := chat.Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestFoldingInAnySplitIsTheSame(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := generate(t)
+		split := rapid.IntRange(0, len(c.Commits)).Draw(t, "split")
+		var whole chat.State
+		var first []byte
+		for i, commit := range c.Commits {
+			if i == split {
+				first = encoded(t, whole)
+			}
+			whole = whole.Apply(commit, events.Hash(c.Bytes[i]))
+		}
+		if split == len(c.Commits) {
+			first = encoded(t, whole)
+		}
+		halves := decoded(t, first)
+		for i, commit := range c.Commits[split:] {
+			halves = halves.Apply(commit, events.Hash(c.Bytes[split+i]))
+		}
+		if whole.Hash() != halves.Hash() || whole.Hash() != c.State.Hash() {
+			t.Errorf("hashes %s at once, %s in two, %s while deciding", whole.Hash(), halves.Hash(), c.State.Hash())
+		}
+		if diff := cmp.Diff(string(encoded(t, whole)), string(encoded(t, halves))); diff != "" {
+			t.Errorf("state folded at once and in two (-once +two):\n%s", diff)
+		}
+	})
+}
+
+func TestAStoredStateOwesAndShowsTheSame(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		history(t, func(d *chatgen.Driver, _ chat.State, _ chat.Message) {
+			b := encoded(t, d.State)
+			back := decoded(t, b)
+			if again := encoded(t, back); !bytes.Equal(b, again) {
+				t.Fatalf("encoded anew:\n%s", cmp.Diff(string(b), string(again)))
+			}
+			if diff := cmp.Diff(chat.Owed(d.State), chat.Owed(back)); diff != "" {
+				t.Fatalf("owed (-before +after):\n%s", diff)
+			}
+			if was, is := chat.Prompt(d.State).Canonical(), chat.Prompt(back).Canonical(); !bytes.Equal(was, is) {
+				t.Fatalf("shown (-before +after):\n%s", cmp.Diff(string(was), string(is)))
+			}
+		})
+	})
+}
+
+func TestDecidingTwiceIsTheSame(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		history(t, func(d *chatgen.Driver, before chat.State, m chat.Message) {
+			first := chat.Handle(before, m, d.Now(), d.Live)
+			second := chat.Handle(before, m, d.Now(), d.Live)
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Fatalf("decision on %T (-first +second):\n%s", m, diff)
+			}
+		})
+	})
+}
+
+func TestDecidingAfterItHappenedGivesNothing(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		history(t, func(d *chatgen.Driver, before chat.State, m chat.Message) {
+			if d.State.Rev() == before.Rev() {
+				return // nothing happened: it may still
+			}
+			if again := chat.Handle(d.State, m, d.Now(), d.Live); len(again.Events) > 0 {
+				t.Fatalf("%T decided again gives %v", m, again.Events)
+			}
+		})
+	})
+}
+
+func TestTheModelsViewOfEveryPrefixIsWhole(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		history(t, func(d *chatgen.Driver, _ chat.State, m chat.Message) {
+			if problem := verify.Promptable(chat.Prompt(d.State)); problem != "" {
+				t.Fatalf("after %T: %s", m, problem)
+			}
+		})
+	})
+}
+
+func TestEveryEventDecidedSurvivesTheWire(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := generate(t)
+		for i, want := range c.Commits {
+			got, err := events.Decode(c.Bytes[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := events.Encode(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(c.Bytes[i], again) {
+				t.Fatalf("rev %d, decoded and encoded:\n%s", want.Rev, cmp.Diff(string(c.Bytes[i]), string(again)))
+			}
+		}
+	})
+}
+
+func TestFoldingLeavesOlderStatesAsTheyWere(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		type kept struct {
+			state chat.State
+			bytes []byte
+		}
+		var all []kept
+		history(t, func(_ *chatgen.Driver, before chat.State, _ chat.Message) {
+			all = append(all, kept{before, encoded(t, before)})
+		})
+		for _, k := range all {
+			if now := encoded(t, k.state); !bytes.Equal(k.bytes, now) {
+				t.Fatalf("state of rev %d (-before +after):\n%s", k.state.Rev(), cmp.Diff(string(k.bytes), string(now)))
+			}
+		}
+	})
+}
+
+// Two futures of one past do not see each other.
+func TestTwoChatsMayGrowFromOneState(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		d := chatgen.NewDriver(lawful, drawn{t})
+		for range rapid.IntRange(0, maxMessages).Draw(t, "messages") {
+			d.Take(d.Next())
+		}
+		fork := d.Fork()
+		for range 5 {
+			d.Take(d.Next())
+		}
+		grown := encoded(t, d.State)
+		for range 5 {
+			fork.Take(fork.Next())
+		}
+		if now := encoded(t, d.State); !bytes.Equal(grown, now) {
+			t.Fatalf("state (-before +after):\n%s", cmp.Diff(string(grown), string(now)))
+		}
+	})
+}
+
+func TestNothingFollowsWhenACommitIsComplete(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		history(t, func(d *chatgen.Driver, _ chat.State, m chat.Message) {
+			if more := chat.Advance(d.State, d.Now(), d.Live); len(more) > 0 {
+				t.Fatalf("after %T: %v", m, more)
+			}
+		})
+	})
+}
+
+func TestAChatThatRunsOwesSomething(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		history(t, func(d *chatgen.Driver, _ chat.State, m chat.Message) {
+			turn, running := d.State.Running()
+			if owed := chat.Owed(d.State); running != (len(owed) > 0) {
+				t.Fatalf("after %T: turn %d running: %t, owed: %v", m, turn, running, owed)
+			}
+		})
+	})
+}
+
+func TestNoStateDependsOnItsCommitsClocks(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := generate(t)
+		var s chat.State
+		for i, commit := range c.Commits {
+			commit.At = 1
+			s = s.Apply(commit, events.Hash(c.Bytes[i]))
+		}
+		if s.Hash() != c.State.Hash() {
+			t.Error("another clock, another state")
+		}
+	})
+}
