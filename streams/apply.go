@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -15,6 +16,13 @@ import (
 // the same time.
 const applyRounds = 8
 
+// A cluster that has just begun knows its servers one after the other, and says
+// until then that there are not enough.
+const (
+	placementLimit = 15 * time.Second
+	placementPause = 250 * time.Millisecond
+)
+
 // Codes of the server that the client library does not name.
 const (
 	codeNoPeers        jetstream.ErrorCode = 10005
@@ -23,30 +31,36 @@ const (
 	codeOverlap        jetstream.ErrorCode = 10065
 )
 
-// Apply makes the server have what the topology says and gives what it changed.
-// It creates what is missing and updates what may be updated; it never shrinks
-// or deletes unasked. What it would not do is a [*RefusedError], after all else
-// was done. What follows from the log is made anew where it must be: the
+// Apply makes the server have what the topology says and gives what it changed
+// and what it kept. It creates what is missing and updates what may be updated;
+// it never shrinks or deletes unasked. What cannot be done is a [*RefusedError],
+// after all else was done. What follows from the log is made anew where it must be: the
 // orchestrators put it back. Several processes may apply at the same time.
 func (t *Topology) Apply(ctx context.Context, js jetstream.JetStream, o ApplyOptions) (Plan, error) {
 	var done Plan
-	for range applyRounds {
+	patience := time.Now().Add(placementLimit)
+	for round := 0; round < applyRounds; {
 		plan, err := t.Diff(ctx, js, o)
 		if err != nil {
 			return done, fmt.Errorf("apply: %w", err)
 		}
-		refused := plan.Refused()
-		if len(refused) == len(plan) {
-			if len(refused) > 0 {
+		todo := plan.only(Create, Update, Recreate)
+		if len(todo) == 0 {
+			done = append(done, plan.only(Keep)...)
+			if refused := plan.only(Refuse); len(refused) > 0 {
 				return done, fmt.Errorf("apply: %w", &RefusedError{Changes: refused})
 			}
 			return done, nil
 		}
-		made, err := t.round(ctx, js, plan)
+		made, err := t.round(ctx, js, todo)
 		done = append(done, made...)
+		if noPeers(err) && time.Now().Before(patience) && pause(ctx, placementPause) {
+			continue
+		}
 		if err != nil {
 			return done, fmt.Errorf("apply: %w", err)
 		}
+		round++
 	}
 	return done, errors.New("apply: the streams do not stay as they were made: somebody applies another topology")
 }
@@ -62,16 +76,14 @@ func (t *Topology) round(ctx context.Context, js jetstream.JetStream, plan Plan)
 			return made, nil
 		case err != nil:
 			return made, fmt.Errorf("%s %s%s: %w", c.Action, c.Stream, dotted(c.Consumer), explain(err))
-		case c.Action != Refuse:
-			made = append(made, c)
 		}
+		made = append(made, c)
 	}
 	return made, nil
 }
 
 func (t *Topology) make(ctx context.Context, js jetstream.JetStream, c Change) (err error) {
 	switch {
-	case c.Action == Refuse:
 	case c.Action == Create && c.Consumer != "":
 		_, err = js.CreateConsumer(ctx, c.Stream, c.consumer)
 	case c.Action == Create:
@@ -137,10 +149,30 @@ func raced(err error) bool {
 	return false
 }
 
+func noPeers(err error) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && api.ErrorCode == codeNoPeers
+}
+
+// pause reports whether it was not cut short.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
 // explain adds what a person can do about a server's refusal.
 func explain(err error) error {
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	if !ok {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("%w: nobody answers about streams: the cluster has no leader yet, or we may not ask", err)
+		}
 		return err
 	}
 	hint := ""

@@ -237,13 +237,9 @@ func TestNothingIsMadeSmallerUnasked(t *testing.T) {
 		"max_bytes: 1GiB", "max_bytes: 512MiB", // COMMANDS
 		"max_age: 15m", "max_age: 30m", // FEED: larger
 	)
-	done, err := smaller.Apply(t.Context(), js, streams.ApplyOptions{})
-	refused, ok := errors.AsType[*streams.RefusedError](err)
-	if !ok {
-		t.Fatalf("error is %v", err)
-	}
-	planned(t, refused.Changes, "refuse COMMANDS: max_bytes 1GiB → 512MiB (nothing is made smaller unasked)")
-	planned(t, done, "update FEED: max_age 15m0s → 30m0s")
+	kept := "keep COMMANDS: max_bytes 1GiB → 512MiB (nothing is made smaller unasked)"
+	planned(t, mustApply(t, smaller, js, streams.ApplyOptions{}), "update FEED: max_age 15m0s → 30m0s", kept)
+	planned(t, mustApply(t, smaller, js, streams.ApplyOptions{}), kept)
 	if c := streamConfig(t, js, streams.CommandsStream); c.MaxBytes != 1<<30 {
 		t.Errorf("limit is %d", c.MaxBytes)
 	}
@@ -254,6 +250,19 @@ func TestNothingIsMadeSmallerUnasked(t *testing.T) {
 	}
 	planned(t, mustApply(t, mustTopology(t, "max_age: 15m", "max_age: 30m"), js, streams.ApplyOptions{}),
 		"update COMMANDS: max_bytes 512MiB → 1GiB")
+}
+
+func TestASubjectThatIsNotOursIsRefused(t *testing.T) {
+	t.Parallel()
+	js := clientOf(t, bareServer(t, nil))
+	topology := mustTopology(t)
+	mustApply(t, topology, js, streams.ApplyOptions{})
+	editStream(t, js, streams.DeadStream, func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "theirs") })
+	_, err := topology.Apply(t.Context(), js, streams.ApplyOptions{})
+	if _, ok := errors.AsType[*streams.RefusedError](err); !ok || !strings.Contains(err.Error(), "theirs") {
+		t.Errorf("error is %v", err)
+	}
+	mustApply(t, topology, js, streams.ApplyOptions{Shrink: true})
 }
 
 func TestWhatFollowsFromTheLogIsMadeAnew(t *testing.T) {
@@ -529,12 +538,12 @@ func TestARefusalOfTheServerSaysWhatToDo(t *testing.T) {
 			o.Accounts = []*server.Account{bare}
 			o.Users = []*server.User{{Username: "bare", Password: "bare", Account: bare}}
 		}), nats.UserInfo("bare", "bare"))
-		_, err := mustTopology(t).Apply(t.Context(), js, streams.ApplyOptions{})
-		if err == nil {
-			t.Error("applied without storage")
-		}
-		if _, err := streams.CheckLog(t.Context(), js); err == nil || !strings.Contains(err.Error(), "enable it for the account") {
-			t.Errorf("error is %v", err)
+		_, applied := mustTopology(t).Apply(t.Context(), js, streams.ApplyOptions{})
+		_, checked := streams.CheckLog(t.Context(), js)
+		for _, err := range []error{applied, checked} {
+			if err == nil || !strings.Contains(err.Error(), "enable it for the account") {
+				t.Errorf("error is %v", err)
+			}
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,8 +21,8 @@ type ApplyOptions struct {
 	AckWait time.Duration
 
 	// Shrink lowers limits that are higher on the server than in the file. What
-	// does not fit any more is lost. Without it those limits stay and are
-	// reported.
+	// does not fit any more is lost. Without it those limits are kept: operators
+	// may grow a stream that fills up, and parts still start.
 	Shrink bool
 
 	// Repair makes a log safe again that could have lost commits; see
@@ -37,7 +38,8 @@ const (
 	Create   Action = "create"
 	Update   Action = "update"
 	Recreate Action = "recreate" // delete and create: only what follows from the log
-	Refuse   Action = "refuse"   // needs a person's consent, or cannot be done at all
+	Keep     Action = "keep"     // a limit is larger on the server, and nobody asked to lower it
+	Refuse   Action = "refuse"   // the server cannot change it, and it must not be made anew
 )
 
 // Change is one step from what a server has to what a topology says.
@@ -46,7 +48,7 @@ type Change struct {
 	Stream   string
 	Consumer string // empty: the stream itself
 	Fields   []Field
-	Why      string // of a refusal
+	Why      string // it is kept or refused
 
 	stream   jetstream.StreamConfig
 	consumer jetstream.ConsumerConfig
@@ -87,15 +89,15 @@ func (p Plan) String() string {
 	return strings.Join(collect(p, Change.String), "\n")
 }
 
-// Refused are the changes that Apply will not make.
-func (p Plan) Refused() Plan {
-	var refused Plan
+// only gives the changes with one of the actions.
+func (p Plan) only(actions ...Action) Plan {
+	var some Plan
 	for _, c := range p {
-		if c.Action == Refuse {
-			refused = append(refused, c)
+		if slices.Contains(actions, c.Action) {
+			some = append(some, c)
 		}
 	}
-	return refused
+	return some
 }
 
 // Diff says what Apply would do, without doing it. It fails if the server's log
@@ -143,7 +145,7 @@ func (t *Topology) inspect(ctx context.Context, js jetstream.JetStream) (map[str
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("inspect stream %s: %w", a.config.Name, err)
+			return nil, fmt.Errorf("inspect stream %s: %w", a.config.Name, explain(err))
 		}
 		info := stream.CachedInfo()
 		e := existing{config: info.Config, created: info.Created, consumers: map[string]*jetstream.ConsumerConfig{}}
@@ -163,8 +165,8 @@ func (t *Topology) inspect(ctx context.Context, js jetstream.JetStream) (map[str
 	return have, nil
 }
 
-// diffStream sorts what differs into what may be changed, what needs consent,
-// and what the server cannot change.
+// diffStream sorts what differs into what may be changed, what is kept unless
+// somebody asks, and what the server cannot change.
 func diffStream(a asset, want jetstream.StreamConfig, have existing, o ApplyOptions) []Change {
 	next := have.config // what an operator added beside our settings stays
 	d := &streamDiff{want: want, have: have.config, next: &next, shrink: o.Shrink}
@@ -183,7 +185,7 @@ func diffStream(a asset, want jetstream.StreamConfig, have existing, o ApplyOpti
 	}
 	if len(d.smaller) > 0 {
 		changes = append(changes, Change{
-			Action: Refuse, Stream: want.Name, Fields: d.smaller, Why: "nothing is made smaller unasked",
+			Action: Keep, Stream: want.Name, Fields: d.smaller, Why: "nothing is made smaller unasked",
 		})
 	}
 	if len(d.fixed) > 0 {

@@ -20,7 +20,7 @@ type streamDiff struct {
 
 	changed []Field // may be updated
 	smaller []Field // would lower a limit, and nobody asked for it
-	fixed   []Field // the server refuses an update
+	fixed   []Field // cannot be updated
 }
 
 func (d *streamDiff) run() {
@@ -53,7 +53,7 @@ func (d *streamDiff) subjects() {
 	f := Field{Name: "subjects", From: strings.Join(d.have.Subjects, " "), To: strings.Join(d.want.Subjects, " ")}
 	for _, s := range d.have.Subjects {
 		if !slices.Contains(d.want.Subjects, s) && !d.shrink {
-			d.smaller = append(d.smaller, f)
+			d.fixed = append(d.fixed, f) // what lies under it would belong to nobody
 			return
 		}
 	}
