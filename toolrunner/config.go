@@ -55,7 +55,8 @@ type Config struct {
 	// that and a new id.
 	Process string `kong:"-"`
 
-	// NewID mints the ids of claims. Default: ULIDs.
+	// NewID mints the ids of claims. No two goroutines of a runner call it at
+	// once. Default: ULIDs.
 	NewID func() string `kong:"-"`
 
 	// Clock is the wall clock; it is compared with deadlines only, and generously.

@@ -35,10 +35,10 @@ var acked = settlement{ack: true}
 
 func later(d time.Duration) settlement { return settlement{away: d} }
 
-// handle does everything about one delivery. Nothing new is begun after
+// handle does everything about one delivery, under a claim of its own. Nothing new is begun after
 // accepting has ended, no tool runs after working has, and nothing is sent
 // after ctx.
-func (r *Runner) handle(accepting, working, ctx context.Context, d protocol.Delivery) {
+func (r *Runner) handle(accepting, working, ctx context.Context, d protocol.Delivery, claim string) {
 	r.metrics.deliveries.Add(ctx, 1)
 	if d.Count() > 1 {
 		r.metrics.redelivered.Add(ctx, 1)
@@ -47,7 +47,7 @@ func (r *Runner) handle(accepting, working, ctx context.Context, d protocol.Deli
 	defer r.metrics.running.Add(ctx, -1)
 
 	hush := r.speakUp(ctx, d)
-	end := r.serveCall(accepting, working, ctx, d)
+	end := r.serveCall(accepting, working, ctx, d, claim)
 	hush()
 
 	var err error
@@ -77,7 +77,7 @@ func (r *Runner) speakUp(ctx context.Context, d protocol.Delivery) (hush func())
 }
 
 // serveCall takes one delivery from the queue's bytes to an answered result.
-func (r *Runner) serveCall(accepting, working, ctx context.Context, d protocol.Delivery) settlement {
+func (r *Runner) serveCall(accepting, working, ctx context.Context, d protocol.Delivery, claim string) settlement {
 	w, err := parseWork(d.Body())
 	if err != nil {
 		r.metrics.malformed.Add(ctx, 1)
@@ -97,7 +97,9 @@ func (r *Runner) serveCall(accepting, working, ctx context.Context, d protocol.D
 		r.log.Warn("the arguments of a call cannot be had", "chat", w.Key(), "call", w.Call, "error", err)
 		return later(downloadAway)
 	}
-	return r.runLicensed(working, ctx, d.Count(), w, t, arguments)
+	return r.runLicensed(working, ctx, w, t, arguments, protocol.Claim{
+		V: protocol.Version, Call: w.Call, Rev: w.Rev, Claim: claim, Delivery: d.Count(), Runner: r.cfg.Process,
+	})
 }
 
 // notServed gives back what this runner cannot serve. Another one may; if none
@@ -149,11 +151,8 @@ func (r *Runner) arguments(ctx context.Context, w protocol.ToolWork) (json.RawMe
 
 // runLicensed asks for the licence, runs the tool and reports.
 func (r *Runner) runLicensed(
-	working, reporting context.Context, delivery uint64, w protocol.ToolWork, t offered, arguments json.RawMessage,
+	working, reporting context.Context, w protocol.ToolWork, t offered, arguments json.RawMessage, c protocol.Claim,
 ) settlement {
-	c := protocol.Claim{
-		V: protocol.Version, Call: w.Call, Rev: w.Rev, Claim: r.cfg.NewID(), Delivery: delivery, Runner: r.cfg.Process,
-	}
 	ctx, cancel := context.WithCancelCause(working)
 	defer cancel(nil)
 	e := &entry{chat: w.Key(), call: w.Call, claim: c.Claim, cancel: cancel}

@@ -169,9 +169,10 @@ func (r *Runner) serve(ctx, working, reporting context.Context, calls *sync.Wait
 			room <- struct{}{}
 		}
 		for _, d := range deliveries {
+			claim := r.cfg.NewID() // here, where one comes after the other
 			calls.Go(func() {
 				defer func() { room <- struct{}{} }()
-				r.handle(ctx, working, reporting, d)
+				r.handle(ctx, working, reporting, d, claim)
 			})
 		}
 		if err != nil && ctx.Err() == nil {
