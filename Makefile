@@ -1,0 +1,50 @@
+# Everything here is an ordinary go command; the targets save typing.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Runs of the simulation, and the first seed.
+SEEDS ?= 2000
+SEED ?= 1
+
+# What make run says to the assistant.
+TEXT ?= What time is it?
+
+LINTER := bin/golangci-lint-v2.15.0
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the binaries into bin/
+	go build -trimpath -o bin/ ./cmd/...
+
+.PHONY: run
+run: build ## one turn with a tool call, live, then its transcript; TEXT="…" says something else
+	bin/everturn run "$(TEXT)"
+
+.PHONY: dev
+dev: build ## everything in one process, until it is stopped
+	bin/everturn dev
+
+.PHONY: test
+test: ## all tests, with the race detector
+	go test -race -timeout 30m ./...
+
+.PHONY: lint
+lint: $(LINTER) ## what .golangci.yaml asks for
+	$(LINTER) run
+
+# The linter brings hundreds of modules, so it stands in no go.mod of ours.
+$(LINTER):
+	GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTER:bin/golangci-lint-%=%)
+	mv bin/golangci-lint $@
+
+.PHONY: generate
+generate: ## write docs/schema, docs/EVENTS.md and docs/COMMANDS.md
+	go run ./internal/schema
+
+.PHONY: sim
+sim: ## simulated runs; SEEDS=50000 for more, SEED=7 SEEDS=1 for one again
+	go test ./internal/sim -run '^TestSeeds$$' -v -count=1 -timeout 0 -seeds=$(SEEDS) -first=$(SEED)
