@@ -82,7 +82,7 @@ func run(ctx context.Context, tool toolrunner.Tool, arguments string) (string, e
 func TestManifestsAreValidAndStrict(t *testing.T) {
 	t.Parallel()
 	w, _ := workspace(t)
-	all := append(tools.Standard(w, noon), tools.AppendLedger("unused"))
+	all := append(tools.Standard(w, noon), tools.AppendLedger("unused"), tools.Wait())
 	for _, tool := range all {
 		m := tool.Manifest()
 		m.Group = "builtin"
@@ -362,6 +362,19 @@ func TestLedgerDelaysEndWithTheCall(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if text, err := run(t.Context(), tools.Wait(), `{"ms":60000}`); err != nil || text != "Waited 60000 ms." || time.Since(began) != time.Minute {
+			t.Errorf("%q after %v, %v", text, time.Since(began), err)
+		}
+		if text, err := run(t.Context(), tools.Wait(), `{"ms":60001}`); err == nil {
+			t.Errorf("too long: %q", text)
+		}
+	})
 }
 
 // Tools know the runner they are made for, and nothing that is stored or sent.
