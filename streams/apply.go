@@ -175,7 +175,7 @@ func explain(err error) error {
 		}
 		return err
 	}
-	hint := ""
+	var hint string
 	switch api.ErrorCode {
 	case codeStoreExceeded:
 		hint = "the server has not that much disk to promise: free some, raise its max_file_store, or lower max_bytes"

@@ -2,7 +2,6 @@ package streams_test
 
 import (
 	"bytes"
-	"net"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -12,21 +11,6 @@ import (
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 )
-
-// freePorts gives ports that nobody listens on now.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() // after all are taken, so that they differ
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports
-}
 
 func TestCommitsAreRepeatedOnTheFeed(t *testing.T) {
 	t.Parallel()

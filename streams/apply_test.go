@@ -1,111 +1,19 @@
 package streams_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/everturn/everturn/events"
-	"github.com/everturn/everturn/internal/embedded"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 )
-
-// bareServer is a server without any stream.
-func bareServer(t *testing.T, configure func(*server.Options)) *embedded.Server {
-	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{Store: t.TempDir(), Configure: configure})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
-func clientOf(t *testing.T, s *embedded.Server, opts ...nats.Option) jetstream.JetStream {
-	t.Helper()
-	nc, err := s.Connect("test", opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
-}
-
-func mustApply(t *testing.T, topology *streams.Topology, js jetstream.JetStream, o streams.ApplyOptions) streams.Plan {
-	t.Helper()
-	plan, err := topology.Apply(t.Context(), js, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
-}
-
-// editStream changes a stream behind the topology's back.
-func editStream(t *testing.T, js jetstream.JetStream, name string, edit func(*jetstream.StreamConfig)) {
-	t.Helper()
-	config := streamConfig(t, js, name)
-	edit(&config)
-	if _, err := js.UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func streamConfig(t *testing.T, js jetstream.JetStream, name string) jetstream.StreamConfig {
-	t.Helper()
-	s, err := js.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.CachedInfo().Config
-}
-
-func storedIn(t *testing.T, js jetstream.JetStream, name string) uint64 {
-	t.Helper()
-	s, err := js.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.CachedInfo().State.Msgs
-}
-
-func publish(t *testing.T, js jetstream.JetStream, subject string) {
-	t.Helper()
-	if _, err := js.Publish(t.Context(), subject, []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// planned fails unless exactly the given lines would be done.
-func planned(t *testing.T, plan streams.Plan, want ...string) {
-	t.Helper()
-	var got []string
-	for _, c := range plan {
-		got = append(got, c.String())
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("plan (-want +got):\n%s", diff)
-	}
-}
-
-var someChat = events.Key{Tenant: "acme", Chat: "c1"}
 
 func TestApplyingTwiceChangesNothing(t *testing.T) {
 	t.Parallel()
@@ -185,17 +93,6 @@ func TestSeveralProcessesMayApplyAtOnce(t *testing.T) {
 		wg.Wait()
 		planned(t, mustApply(t, topology, clients[0], streams.ApplyOptions{}))
 	}
-}
-
-func topologyStream(t *testing.T, topology *streams.Topology, name string) jetstream.StreamConfig {
-	t.Helper()
-	for _, c := range topology.StreamConfigs(1) {
-		if c.Name == name {
-			return c
-		}
-	}
-	t.Fatalf("no stream %s", name)
-	return jetstream.StreamConfig{}
 }
 
 func TestAnotherNumberOfShardsIsRefused(t *testing.T) {
@@ -392,124 +289,6 @@ func TestWhatOperatorsAddStays(t *testing.T) {
 	}
 }
 
-func TestAConsumerThatWasChangedByHandIsPutBack(t *testing.T) {
-	t.Parallel()
-	js := clientOf(t, bareServer(t, nil))
-	topology := mustTopology(t)
-	mustApply(t, topology, js, streams.ApplyOptions{})
-	c, err := js.Consumer(t.Context(), streams.CommandsStream, streams.CommandsConsumer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := c.CachedInfo().Config
-	config.MaxDeliver, config.BackOff = 3, []time.Duration{time.Second, 2 * time.Second}
-	if _, err := js.UpdateConsumer(t.Context(), streams.CommandsStream, config); err != nil {
-		t.Fatal(err)
-	}
-	planned(t, mustApply(t, topology, js, streams.ApplyOptions{}),
-		"update COMMANDS.orchestrator: ack_wait 1s → 15s, max_deliver 3 → -1, backoff 2 → 0")
-	planned(t, mustApply(t, topology, js, streams.ApplyOptions{}))
-}
-
-func TestTheAckWaitIsASetting(t *testing.T) {
-	t.Parallel()
-	js := clientOf(t, bareServer(t, nil))
-	topology := mustTopology(t)
-	o := streams.ApplyOptions{AckWait: time.Second}
-	mustApply(t, topology, js, o)
-	c, err := topology.EnsureToolConsumer(t.Context(), js, "files", o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := c.CachedInfo().Config.AckWait; got != time.Second {
-		t.Errorf("of the group: %s", got)
-	}
-	planned(t, mustApply(t, topology, js, streams.ApplyOptions{AckWait: 2 * time.Second}),
-		"update COMMANDS.orchestrator: ack_wait 1s → 2s",
-		"update WORK.chat: ack_wait 1s → 2s",
-		"update TIMERS.due: ack_wait 1s → 2s",
-	)
-}
-
-func TestAPoolAndAGroupGetTheirOwnWorkOnly(t *testing.T) {
-	t.Parallel()
-	s := bareServer(t, nil)
-	js := clientOf(t, s)
-	topology := mustTopology(t)
-	mustApply(t, topology, js, streams.ApplyOptions{})
-
-	var wg sync.WaitGroup
-	for range 4 { // whoever comes first makes it
-		other := clientOf(t, s)
-		wg.Go(func() {
-			for _, ensure := range []func(context.Context, jetstream.JetStream, string, streams.ApplyOptions) (jetstream.Consumer, error){
-				topology.EnsureModelConsumer, topology.EnsureToolConsumer,
-			} {
-				for _, name := range []string{"a", "b"} {
-					if _, err := ensure(t.Context(), other, name, streams.ApplyOptions{}); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
-
-	step, call := events.StepID{Turn: 1, Step: 1}, events.CallID{Turn: 1, Step: 1, Ordinal: 1}
-	for _, name := range []string{"a", "b"} {
-		publish(t, js, protocol.ModelWorkSubject(name, someChat, step, 1))
-		publish(t, js, protocol.ToolWorkSubject(name, someChat, call))
-	}
-	for consumer, subject := range map[string]string{
-		streams.ModelConsumer("a"): protocol.ModelWorkSubject("a", someChat, step, 1),
-		streams.ModelConsumer("b"): protocol.ModelWorkSubject("b", someChat, step, 1),
-		streams.ToolConsumer("a"):  protocol.ToolWorkSubject("a", someChat, call),
-		streams.ToolConsumer("b"):  protocol.ToolWorkSubject("b", someChat, call),
-	} {
-		c, err := js.Consumer(t.Context(), streams.WorkStream, consumer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		batch, err := c.FetchNoWait(5)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for m := range batch.Messages() {
-			got = append(got, m.Subject())
-		}
-		if diff := cmp.Diff([]string{subject}, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", consumer, diff)
-		}
-	}
-	for _, bad := range []string{"", "a.b", "*", "A", "a b"} {
-		if _, err := topology.EnsureToolConsumer(t.Context(), js, bad, streams.ApplyOptions{}); err == nil {
-			t.Errorf("group %q was taken", bad)
-		}
-	}
-}
-
-func TestWhoMayNotMakeAConsumerCanStillFindIt(t *testing.T) {
-	t.Parallel()
-	s := bareServer(t, func(o *server.Options) {
-		o.Users = []*server.User{
-			{Username: "all", Password: "all"},
-			{Username: "runner", Password: "runner", Permissions: &server.Permissions{
-				Publish: &server.SubjectPermission{Deny: []string{"$JS.API.CONSUMER.CREATE.>", "$JS.API.CONSUMER.DURABLE.CREATE.>"}},
-			}},
-		}
-	})
-	operator, runner := clientOf(t, s, nats.UserInfo("all", "all")), clientOf(t, s, nats.UserInfo("runner", "runner"))
-	topology := mustTopology(t)
-	mustApply(t, topology, operator, streams.ApplyOptions{})
-	if _, err := topology.EnsureToolConsumer(t.Context(), operator, "files", streams.ApplyOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := topology.EnsureToolConsumer(t.Context(), runner, "files", streams.ApplyOptions{}); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestARefusalOfTheServerSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	t.Run("no room", func(t *testing.T) {
@@ -563,61 +342,4 @@ func TestThePlanIsReadable(t *testing.T) {
 		t.Errorf("plan is\n%s\nwant\n%s", plan, want)
 	}
 	planned(t, mustApply(t, mustTopology(t), js, streams.ApplyOptions{}), strings.Split(want, "\n")...)
-}
-
-// awaitLeader returns when the cluster answers questions about streams.
-func awaitLeader(t *testing.T, js jetstream.JetStream) {
-	t.Helper()
-	for {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		_, err := js.AccountInfo(ctx)
-		cancel()
-		if err == nil {
-			return
-		}
-		if t.Context().Err() != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// cluster is three servers that know each other.
-func cluster(t *testing.T) []*embedded.Server {
-	t.Helper()
-	var (
-		wg      sync.WaitGroup
-		servers = make([]*embedded.Server, 3)
-		ports   = freePorts(t, len(servers))
-		routes  []string
-	)
-	for _, port := range ports {
-		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))
-	}
-	for i := range servers {
-		dir := t.TempDir()
-		wg.Go(func() {
-			s, err := embedded.Start(t.Context(), embedded.Options{Store: dir, Password: "secret", Configure: func(o *server.Options) {
-				o.ServerName = fmt.Sprintf("node-%d", i)
-				o.Cluster.Name, o.Cluster.Host, o.Cluster.Port = "test", "127.0.0.1", ports[i]
-				o.Routes = server.RoutesFromStr(strings.Join(routes, ","))
-			}})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			servers[i] = s
-		})
-	}
-	wg.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
-	t.Cleanup(func() {
-		for _, s := range servers {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	return servers
 }

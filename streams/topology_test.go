@@ -169,7 +169,7 @@ func TestAValueTheCodeCannotWorkWithIsRefused(t *testing.T) {
 		{"even replicas", "replicas: auto", "replicas: 2", `replicas is "2"`},
 		{"window below the server's", "duplicates: 100ms", "duplicates: 99ms", "at least 100ms"},
 		{"no duration", "duplicates: 100ms", "duplicates: soon", "want a duration"},
-		{"unknown stream", "- name: DEAD", "- name: DAED", `unknown stream "DAED"`},
+		{"unknown stream", "- name: DEAD", "- name: LETTERS", `unknown stream "LETTERS"`},
 		{"unknown bucket", "- name: TOOLS", "- name: TOOL", `unknown bucket "TOOL"`},
 		{"unknown object store", "- name: BLOBS", "- name: BLOB", `unknown object store "BLOB"`},
 		{"unknown consumer", "- name: due", "- name: do", `unknown consumer "do"`},

@@ -44,6 +44,9 @@ type Flags struct {
 	Context     string        `env:"NATS_CONTEXT" placeholder:"NAME" help:"Context of the nats command (default: the selected one)."`
 	JSDomain    string        `name:"js-domain" placeholder:"DOMAIN" help:"JetStream domain."`
 	InboxPrefix string        `name:"inbox-prefix" placeholder:"PREFIX" help:"Subject prefix of replies."`
+
+	// Logger gets what happens to the connection later. Default: slog's.
+	Logger *slog.Logger `kong:"-"`
 }
 
 // Connect connects once, or says why not: [ErrUnreachable], [ErrUnauthorized]
@@ -54,6 +57,10 @@ func (f *Flags) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
+	log := f.Logger
+	if log == nil {
+		log = slog.Default()
+	}
 	var servers []string
 	all := append([]nats.Option{
 		nats.Name(name),
@@ -61,11 +68,9 @@ func (f *Flags) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
 		nats.IgnoreAuthErrorAbort(), // credentials may be changed while we run
-		nats.DisconnectErrHandler(disconnected),
-		nats.ReconnectHandler(reconnected),
-		nats.ErrorHandler(failed),
 		f.override,
-	}, opts...)
+	}, logTo(log)...)
+	all = append(all, opts...)
 	all = append(all, func(o *nats.Options) error {
 		servers = o.Servers
 		return nil
@@ -213,20 +218,23 @@ func withScheme(s string) string {
 	return "nats://" + s
 }
 
-func disconnected(nc *nats.Conn, err error) {
-	if err != nil { // nil is our own close
-		slog.Warn("connection to NATS lost", "error", err, "server", nc.ConnectedUrlRedacted())
+// logTo are the handlers that say what happens to a connection.
+func logTo(log *slog.Logger) []nats.Option {
+	return []nats.Option{
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
+			if err != nil { // nil is our own close
+				log.Warn("connection to NATS lost", "error", err, "server", nc.ConnectedUrlRedacted())
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("connection to NATS is back", "server", nc.ConnectedUrlRedacted())
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			log.Error("NATS reports an error", "error", err, "subject", subject)
+		}),
 	}
-}
-
-func reconnected(nc *nats.Conn) {
-	slog.Info("connection to NATS is back", "server", nc.ConnectedUrlRedacted())
-}
-
-func failed(_ *nats.Conn, sub *nats.Subscription, err error) {
-	subject := ""
-	if sub != nil {
-		subject = sub.Subject
-	}
-	slog.Error("NATS", "error", err, "subject", subject)
 }

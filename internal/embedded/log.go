@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 )
@@ -12,17 +13,24 @@ type serverLog struct {
 	fatal chan string
 }
 
-func (l *serverLog) Noticef(format string, v ...any) { l.to.Debug(fmt.Sprintf(format, v...)) }
-func (l *serverLog) Debugf(format string, v ...any)  { l.to.Debug(fmt.Sprintf(format, v...)) }
-func (l *serverLog) Tracef(format string, v ...any)  { l.to.Debug(fmt.Sprintf(format, v...)) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.to.Warn(fmt.Sprintf(format, v...)) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.to.Error(fmt.Sprintf(format, v...)) }
+// The server's words come as one text, and keep their place in it.
+
+func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
+func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
+func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
 
 func (l *serverLog) Fatalf(format string, v ...any) {
-	why := fmt.Sprintf(format, v...)
-	l.to.Error(why)
+	l.say(slog.LevelError, format, v)
 	select {
-	case l.fatal <- why:
+	case l.fatal <- fmt.Sprintf(format, v...):
 	default: // the first reason is the one that counts
+	}
+}
+
+func (l *serverLog) say(level slog.Level, format string, v []any) {
+	if l.to.Enabled(context.Background(), level) { // the server has no context to give
+		l.to.Log(context.Background(), level, "NATS server", "says", fmt.Sprintf(format, v...))
 	}
 }

@@ -106,7 +106,7 @@ func start(ctx context.Context, so *server.Options, o Options) (*Server, error) 
 		}
 	}
 	s.user, s.password = so.Username, so.Password
-	if err := probe(so); err != nil {
+	if err := probe(ctx, so); err != nil {
 		return nil, err
 	}
 	ns, err := server.NewServer(so)
@@ -203,12 +203,13 @@ func open(so *server.Options) bool {
 }
 
 // probe says clearly what the server itself would only log.
-func probe(so *server.Options) error {
+func probe(ctx context.Context, so *server.Options) error {
 	if so.DontListen || so.Port <= 0 {
 		return nil
 	}
 	address := net.JoinHostPort(so.Host, strconv.Itoa(so.Port))
-	l, err := net.Listen("tcp", address)
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: %s: stop what listens there or choose another port", ErrPortTaken, address)
