@@ -71,7 +71,7 @@ type proposal struct {
 // is [errMoved] if the decision is void.
 func (o *Orchestrator) commit(ctx context.Context, e entry, w proposal, p patience) (entry, error) {
 	c := events.Commit{
-		ID: o.cfg.NewID(), Key: w.key, Rev: e.state.Rev() + 1, Prev: e.state.Prev(), At: o.at(e),
+		ID: o.newID(), Key: w.key, Rev: e.state.Rev() + 1, Prev: e.state.Prev(), At: o.at(e),
 		Cause: chat.CauseOf(w.message), Events: w.decision.Events,
 	}
 	body, err := events.Encode(c)

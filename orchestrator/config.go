@@ -120,7 +120,8 @@ type Config struct {
 	// [events.Skew]. Default [time.Now].
 	Clock Clock `kong:"-"`
 
-	// NewID mints the ids of commits. Default: ULIDs.
+	// NewID mints the ids of commits, unique among all processes for ever. It is
+	// called by one goroutine at a time. Default: ULIDs.
 	NewID func() string `kong:"-"`
 
 	// Log gets what an operator should know. Default: nothing is logged.

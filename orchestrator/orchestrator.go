@@ -46,6 +46,8 @@ type Orchestrator struct {
 
 	mu      sync.Mutex
 	started bool
+
+	minting sync.Mutex
 }
 
 // New makes an orchestrator. All problems of the configuration are reported at
@@ -241,6 +243,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// newID mints the id of a commit, one at a time.
+func (o *Orchestrator) newID() string {
+	o.minting.Lock()
+	defer o.minting.Unlock()
+	return o.cfg.NewID()
 }
 
 // live is the configuration in force now.
