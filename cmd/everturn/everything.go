@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/parts"
+	"github.com/everturn/everturn/orchestrator"
+	"github.com/everturn/everturn/toolrunner"
+	"github.com/everturn/everturn/toolrunner/tools"
+)
+
+// everythingFlags are those of a process that holds every part.
+type everythingFlags struct {
+	parts.ModelFlags
+	cli.MetricsFlags
+
+	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
+}
+
+// everything is every part in one process, on connections of their own to one
+// server: the same parts that run as processes elsewhere.
+type everything struct {
+	cancel context.CancelFunc
+	last   []func() error // called in stop, when every part has ended
+	parts  sync.WaitGroup
+
+	mu    sync.Mutex
+	errs  []error
+	once  sync.Once
+	ended chan struct{} // closed when a part has ended by itself
+}
+
+// start runs every part until stop is called, and returns when commands are taken.
+func (f everythingFlags) start(ctx context.Context, s *surroundings, server *embedded.Server) (*everything, error) {
+	models, defaults, err := f.Models()
+	if err != nil {
+		return nil, cli.Exit(cli.ExitUsage, err)
+	}
+	workspace, err := tools.OpenWorkspace(f.Workspace)
+	if err != nil {
+		return nil, cli.Exit(cli.ExitUsage, err)
+	}
+	log := s.log.Logger(s.stderr)
+	meter, stopMeter, err := f.Meter(ctx)
+	if err != nil {
+		return nil, errors.Join(err, workspace.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	e := &everything{cancel: cancel, ended: make(chan struct{}), last: []func() error{stopMeter, workspace.Close}}
+	ready := make(chan struct{})
+	e.run(ctx, server, "orchestrator", func(nc *nats.Conn) error {
+		cfg := orchestrator.Config{Defaults: defaults, Log: log, Meter: meter}
+		return parts.RunOrchestrator(ctx, nc, parts.Topology{ManageAssets: true}, cfg, models, func() { close(ready) })
+	})
+	select {
+	case <-ready:
+	case <-e.ended:
+		return nil, e.stop()
+	}
+	e.run(ctx, server, "projections", func(nc *nats.Conn) error {
+		return parts.RunProjections(ctx, nc, version)
+	})
+	e.run(ctx, server, "toolrunner", func(nc *nats.Conn) error {
+		return parts.RunTools(ctx, nc, toolrunner.Config{Log: log, Meter: meter}, tools.Standard(workspace, time.Now))
+	})
+	return e, nil
+}
+
+// run starts one part on a connection of its own.
+func (e *everything) run(ctx context.Context, server *embedded.Server, name string, part func(nc *nats.Conn) error) {
+	e.parts.Go(func() {
+		nc, err := server.Connect(name)
+		if err == nil {
+			err = part(nc)
+			nc.Close() // after the part has returned: nothing is in flight any more
+		}
+		if err != nil {
+			e.failed(fmt.Errorf("%s: %w", name, err))
+		}
+		if ctx.Err() == nil {
+			e.once.Do(func() { close(e.ended) })
+		}
+	})
+}
+
+func (e *everything) failed(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.errs = append(e.errs, err)
+}
+
+// stop ends every part and waits for them.
+func (e *everything) stop() error {
+	e.cancel()
+	e.parts.Wait()
+	for _, f := range e.last {
+		e.failed(f())
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return errors.Join(e.errs...)
+}

@@ -1,0 +1,50 @@
+// Command everturn is Everturn in one binary: everything at once on an embedded
+// server, or the command line for what runs elsewhere.
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/everturn/everturn/internal/cli"
+)
+
+const description = "Durable AI chats on NATS JetStream. `everturn run TEXT` shows one turn; `everturn dev` starts everything and stays."
+
+func main() { cli.Main("everturn", run) }
+
+// grammar is every command with its flags.
+type grammar struct {
+	cli.LogFlags
+
+	Run         runCommand        `cmd:"" help:"Run one turn with everything in this process, show it, and end."`
+	Dev         devCommand        `cmd:"" help:"Run everything in this process until it is stopped."`
+	Server      serverCommand     `cmd:"" help:"Run a NATS server only."`
+	Projections projectionCommand `cmd:"" help:"Answer queries about chats until stopped."`
+	Send        sendCommand       `cmd:"" help:"Say something in a chat; without one, in a new chat."`
+	Interrupt   interruptCommand  `cmd:"" help:"Stop a turn."`
+	Transcript  transcriptCommand `cmd:"" help:"Show a chat as people read it."`
+	LogOf       logCommand        `cmd:"" name:"log" help:"Show a chat's commits."`
+	Streams     streamsCommand    `cmd:"" help:"Show, compare and set up the streams."`
+	Verify      verifyCommand     `cmd:"" help:"Check logs against every rule."`
+	Version     versionCommand    `cmd:"" help:"Show the versions of this binary."`
+}
+
+// surroundings are what the process gives to a command.
+type surroundings struct {
+	ctx            context.Context //nolint:containedctx // lives as long as the one command that is run
+	stdout, stderr io.Writer
+	log            cli.LogFlags
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var g grammar
+	parsed, err := cli.Parse(&g, "everturn", description, args, stdout, stderr, kong.Vars{"log_level": "WARN"})
+	if err != nil {
+		return err
+	}
+	return parsed.Run(&surroundings{ctx: ctx, stdout: stdout, stderr: stderr, log: g.LogFlags})
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/connect"
+	"github.com/everturn/everturn/protocol"
+)
+
+// remote are the flags of commands that talk to a running installation.
+type remote struct {
+	connect.Flags
+
+	Tenant string        `env:"EVERTURN_TENANT" default:"default" help:"Whose chats."`
+	By     string        `env:"EVERTURN_BY" help:"Who says so; stands in the log."`
+	Wait   time.Duration `default:"30s" help:"How long to wait for an answer."`
+}
+
+// with calls do with a connection and a client, for at most Wait.
+func (r *remote) with(s *surroundings, do func(ctx context.Context, nc *nats.Conn, c *client.Client) error) error {
+	nc, err := r.Connect("everturn")
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(s.ctx, r.Wait)
+	defer cancel()
+	return do(ctx, nc, client.New(nc, r.Tenant, r.By))
+}
+
+// maxInputBytes bounds what is read from standard input.
+const maxInputBytes = protocol.MaxCommandBytes
+
+// text is words as one text; a single "-" is standard input.
+func text(words []string) (string, error) {
+	if len(words) != 1 || words[0] != "-" {
+		return strings.Join(words, " "), nil
+	}
+	b, err := io.ReadAll(io.LimitReader(os.Stdin, maxInputBytes+1))
+	if err != nil {
+		return "", fmt.Errorf("standard input: %w", err)
+	}
+	if len(b) > maxInputBytes {
+		return "", fmt.Errorf("standard input: more than %d bytes", maxInputBytes)
+	}
+	return strings.TrimRight(string(b), "\n"), nil
+}
+
+// sendCommand is `everturn send`.
+type sendCommand struct {
+	remote
+
+	Chat string   `help:"Which chat; it is made if it does not exist. Default: a new one."`
+	Mode string   `enum:"queue,reject" default:"queue" help:"What to do while a turn runs: queue or reject."`
+	JSON bool     `help:"Print the outcome as one JSON object."`
+	Text []string `arg:"" help:"What to say; - reads standard input."`
+}
+
+// Run implements the command.
+func (c *sendCommand) Run(s *surroundings) error {
+	said, err := text(c.Text)
+	if err != nil {
+		return err
+	}
+	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
+		chat := c.Chat
+		if chat == "" {
+			chat = client.NewID()
+		}
+		if err := ensureChat(ctx, cl, chat); err != nil {
+			return err
+		}
+		r, err := cl.Command(ctx, chat, protocol.Send{
+			V: protocol.Version, Parts: []events.Part{events.Text(said)}, Mode: events.SendMode(c.Mode),
+		})
+		return s.decided(chat, r, err, c.JSON)
+	})
+}
+
+// ensureChat makes the chat unless it is there.
+func ensureChat(ctx context.Context, c *client.Client, chat string) error {
+	_, err := c.Command(ctx, chat, protocol.Create{V: protocol.Version})
+	var rejected *client.RejectedError
+	if errors.As(err, &rejected) && rejected.Code == events.CodeExists {
+		return nil
+	}
+	return err
+}
+
+// interruptCommand is `everturn interrupt`.
+type interruptCommand struct {
+	remote
+
+	Chat   string `arg:"" help:"Which chat."`
+	Turn   int    `help:"Which turn; without it, whatever turn runs when the command's place comes."`
+	Reason string `help:"Why; stands in the log."`
+	JSON   bool   `help:"Print the outcome as one JSON object."`
+}
+
+// Run implements the command.
+func (c *interruptCommand) Run(s *surroundings) error {
+	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
+		r, err := cl.Command(ctx, c.Chat, protocol.Interrupt{V: protocol.Version, Turn: c.Turn, Reason: c.Reason})
+		return s.decided(c.Chat, r, err, c.JSON)
+	})
+}

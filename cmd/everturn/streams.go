@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/streams"
+)
+
+// streamsCommand is `everturn streams`.
+type streamsCommand struct {
+	Print streamsPrint `cmd:"" help:"Print the streams that are to be."`
+	Diff  streamsDiff  `cmd:"" help:"Say what apply would do."`
+	Apply streamsApply `cmd:"" help:"Make the server have them: creates, grows, never shrinks or deletes unasked."`
+}
+
+// topologyFlags name the streams.yaml.
+type topologyFlags struct {
+	File string `type:"existingfile" placeholder:"FILE" help:"A streams.yaml in place of the one in this binary."`
+}
+
+func (f topologyFlags) load() (*streams.Topology, error) {
+	t, err := streams.LoadTopology(f.File)
+	return t, cli.Exit(cli.ExitUsage, err)
+}
+
+type streamsPrint struct {
+	topologyFlags
+
+	Replicas int  `default:"1" help:"With --json: for how many replicas."`
+	JSON     bool `help:"Print each stream as the JSON that 'nats stream add --config' takes."`
+}
+
+// Run implements the command.
+func (c *streamsPrint) Run(s *surroundings) error {
+	t, err := c.load()
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		return t.Print(s.stdout)
+	}
+	out := json.NewEncoder(s.stdout)
+	for _, config := range t.StreamConfigs(c.Replicas) {
+		if err := out.Encode(config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type streamsDiff struct {
+	remote
+	topologyFlags
+}
+
+// Run implements the command.
+func (c *streamsDiff) Run(s *surroundings) error {
+	t, err := c.load()
+	if err != nil {
+		return err
+	}
+	return c.jetStream(s, func(ctx context.Context, js jetstream.JetStream) error {
+		plan, err := t.Diff(ctx, js, streams.ApplyOptions{})
+		if err != nil {
+			return cli.Exit(cli.ExitUsage, err)
+		}
+		return s.plan(plan, "nothing to do")
+	})
+}
+
+type streamsApply struct {
+	remote
+	topologyFlags
+
+	Shrink bool `help:"Also make smaller what the server has larger."`
+}
+
+// Run implements the command.
+func (c *streamsApply) Run(s *surroundings) error {
+	t, err := c.load()
+	if err != nil {
+		return err
+	}
+	return c.jetStream(s, func(ctx context.Context, js jetstream.JetStream) error {
+		plan, err := t.Apply(ctx, js, streams.ApplyOptions{Shrink: c.Shrink})
+		if printed := s.plan(plan, "nothing to do"); printed != nil {
+			return printed
+		}
+		return cli.Exit(cli.ExitUsage, err)
+	})
+}
+
+func (r *remote) jetStream(s *surroundings, do func(ctx context.Context, js jetstream.JetStream) error) error {
+	return r.with(s, func(ctx context.Context, nc *nats.Conn, _ *client.Client) error {
+		js, err := jetstream.New(nc)
+		if err != nil {
+			return fmt.Errorf("jetstream: %w", err)
+		}
+		return do(ctx, js)
+	})
+}
+
+func (s *surroundings) plan(p streams.Plan, none string) error {
+	line := p.String()
+	if line == "" {
+		line = none
+	}
+	_, err := fmt.Fprintln(s.stdout, line)
+	return err
+}

@@ -1,0 +1,57 @@
+// Command orchestrator moves chats forward against any NATS: it decides
+// commands, asks models, and takes the results of tools.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/internal/connect"
+	"github.com/everturn/everturn/internal/parts"
+	"github.com/everturn/everturn/orchestrator"
+)
+
+const description = "Moves chats of Everturn forward. Run as many as you like: each chat is worked on by one at a time, and any of them can be killed at any moment."
+
+func main() { cli.Main("orchestrator", run) }
+
+// grammar is every flag of the command.
+type grammar struct {
+	cli.LogFlags
+	cli.MetricsFlags
+	connect.Flags
+	parts.Topology
+	parts.ModelFlags
+	orchestrator.Config
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	var g grammar
+	if _, err := cli.Parse(&g, "orchestrator", description, args, stdout, stderr, kong.Vars{"log_level": "INFO"}); err != nil {
+		return err
+	}
+	models, defaults, err := g.Models()
+	if err != nil {
+		return cli.Exit(cli.ExitUsage, err)
+	}
+	g.Config.Defaults = defaults
+	g.Config.Log = g.LogFlags.Logger(stderr)
+	meter, stop, err := g.MetricsFlags.Meter(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	g.Config.Meter = meter
+
+	nc, err := g.Connect("orchestrator")
+	if err != nil {
+		return err
+	}
+	defer nc.Close() // after the orchestrator has returned: nothing is in flight any more
+	return parts.RunOrchestrator(ctx, nc, g.Topology, g.Config, models, nil)
+}

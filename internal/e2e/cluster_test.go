@@ -1,0 +1,270 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/everturn/everturn/client"
+)
+
+// binaries is where TestMain put the programs under test.
+var binaries string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "everturn-e2e-")
+	if err == nil {
+		err = build(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+	binaries = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir) // a leftover in the temporary folder fails no test
+	os.Exit(code)
+}
+
+func build(dir string) error {
+	for _, name := range []string{"everturn", "orchestrator", "toolrunner"} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, name), "../../cmd/"+name)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+	}
+	return nil
+}
+
+// cluster is an installation made of processes: one server, and as many of the
+// other parts as a test starts.
+type cluster struct {
+	t       *testing.T
+	dir     string
+	port    int
+	url     string
+	ledger  string
+	ackWait time.Duration
+	script  string
+	running map[string]*process
+}
+
+// process is one running program.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+	log  string // file with what it wrote
+	done chan error
+}
+
+// settings of a cluster.
+type settings struct {
+	ackWait time.Duration
+	script  string
+}
+
+// startCluster starts a server. Everything is stopped when the test ends, and
+// what the processes wrote is shown if it failed.
+func startCluster(t *testing.T, s settings) *cluster {
+	t.Helper()
+	dir := t.TempDir()
+	c := &cluster{
+		t: t, dir: dir, port: freePort(t), ledger: filepath.Join(dir, "ledger"), ackWait: s.ackWait,
+		script: filepath.Join(dir, "script.yaml"), running: map[string]*process{},
+	}
+	if err := os.WriteFile(c.script, []byte(s.script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.stop)
+	c.startServer()
+	c.everturn("streams", "apply")
+	return c
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }() // it was only asked for its number
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// startServer starts the server, again on the same port and store after a kill,
+// and waits until it says how to connect.
+func (c *cluster) startServer() {
+	c.t.Helper()
+	p, out := c.startPiped("server", "everturn", "server",
+		"--store", filepath.Join(c.dir, "store"), "--port", fmt.Sprint(c.port))
+	line := bufio.NewScanner(out)
+	for line.Scan() {
+		if url, ok := strings.CutPrefix(line.Text(), "export NATS_URL="); ok {
+			c.url = url
+			go func() { // so that the pipe never fills; ends with the process
+				for line.Scan() {
+				}
+			}()
+			return
+		}
+	}
+	c.t.Fatalf("the server ended without saying how to connect: %v\n%s", <-p.done, read(p.log))
+}
+
+func (c *cluster) startOrchestrator(name string) {
+	c.t.Helper()
+	c.start(name, "orchestrator", "--server", c.url, "--script", c.script, "--ack-wait", c.ackWait.String())
+}
+
+func (c *cluster) startRunner(name string) {
+	c.t.Helper()
+	c.start(name, "toolrunner", "--server", c.url, "--ledger", c.ledger, "--workspace", c.dir, "--ack-wait", c.ackWait.String())
+}
+
+func (c *cluster) startProjections(name string) {
+	c.t.Helper()
+	c.start(name, "everturn", "projections", "--server", c.url)
+}
+
+// everturn runs a command of the command line and gives what it printed.
+func (c *cluster) everturn(args ...string) string {
+	c.t.Helper()
+	cmd := exec.CommandContext(patient(c.t), filepath.Join(binaries, "everturn"), args...)
+	cmd.Env = append(os.Environ(), "NATS_URL="+c.url)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("everturn %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func (c *cluster) start(name, program string, args ...string) *process {
+	c.t.Helper()
+	cmd := exec.Command(filepath.Join(binaries, program), args...)
+	return c.launch(name, cmd)
+}
+
+func (c *cluster) startPiped(name, program string, args ...string) (*process, *os.File) {
+	c.t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(binaries, program), args...)
+	cmd.Stdout = w
+	p := c.launch(name, cmd)
+	_ = w.Close() // the process has its own
+	return p, r
+}
+
+func (c *cluster) launch(name string, cmd *exec.Cmd) *process {
+	c.t.Helper()
+	p := &process{name: name, cmd: cmd, log: filepath.Join(c.dir, name+".log"), done: make(chan error, 1)}
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }() // the process has its own
+	cmd.Stderr = log
+	if cmd.Stdout == nil {
+		cmd.Stdout = log
+	}
+	cmd.Env = append(os.Environ(), "NATS_URL=", "EVERTURN_LOG_LEVEL=INFO")
+	if err := cmd.Start(); err != nil {
+		c.t.Fatalf("start %s: %v", name, err)
+	}
+	go func() { p.done <- cmd.Wait() }()
+	c.running[name] = p
+	return p
+}
+
+// kill ends a process of ours without warning, by its id, and waits until it is gone.
+func (c *cluster) kill(name string) {
+	c.t.Helper()
+	p := c.running[name]
+	if err := p.cmd.Process.Kill(); err != nil {
+		c.t.Fatalf("kill %s: %v", name, err)
+	}
+	<-p.done
+	delete(c.running, name)
+}
+
+// restart starts a killed process again.
+func (c *cluster) restart(name string) {
+	c.t.Helper()
+	switch kind, _, _ := strings.Cut(name, "-"); kind {
+	case "server":
+		c.startServer()
+	case "orchestrator":
+		c.startOrchestrator(name)
+	case "toolrunner":
+		c.startRunner(name)
+	case "projections":
+		c.startProjections(name)
+	default:
+		c.t.Fatalf("no such part: %s", name)
+	}
+}
+
+func (c *cluster) stop() {
+	for name, p := range c.running {
+		_ = p.cmd.Process.Kill() // it may have ended by itself
+		<-p.done
+		if c.t.Failed() {
+			c.t.Logf("--- last words of %s ---\n%s", name, tail(read(p.log)))
+		}
+	}
+}
+
+const tailBytes = 4 << 10
+
+func tail(s string) string {
+	if len(s) <= tailBytes {
+		return s
+	}
+	return "…" + s[len(s)-tailBytes:]
+}
+
+func read(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// connect is a connection that outlives the server's death.
+func (c *cluster) connect() *nats.Conn {
+	c.t.Helper()
+	nc, err := nats.Connect(c.url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(nc.Close)
+	return nc
+}
+
+// client speaks for the default tenant.
+func (c *cluster) client() *client.Client {
+	c.t.Helper()
+	return client.New(c.connect(), "", "user:test")
+}
+
+// patience is how long a test waits for a fact before it gives up.
+const patience = 60 * time.Second
+
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,89 @@
+// Package parts puts the parts of Everturn on a NATS connection. The service
+// binaries and the all-in-one binary use the same functions, so that what runs
+// on a laptop is what runs on a cluster.
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/everturn/everturn/orchestrator"
+	"github.com/everturn/everturn/streams"
+	"github.com/everturn/everturn/toolrunner"
+)
+
+// Topology says which streams there are to be.
+type Topology struct {
+	Streams      string `type:"existingfile" placeholder:"FILE" help:"A streams.yaml in place of the one in this binary."`
+	ManageAssets bool   `default:"true" negatable:"" help:"Set the streams up at start; --no-manage-assets if somebody else does."`
+}
+
+// apply sets the streams up if that is wanted, and gives the topology.
+func (t Topology) apply(ctx context.Context, nc *nats.Conn, ackWait time.Duration) (*streams.Topology, error) {
+	topology, err := streams.LoadTopology(t.Streams)
+	if err != nil || !t.ManageAssets {
+		return topology, err
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("jetstream: %w", err)
+	}
+	if _, err := topology.Apply(ctx, js, streams.ApplyOptions{AckWait: ackWait}); err != nil {
+		return nil, err
+	}
+	return topology, nil
+}
+
+// RunOrchestrator runs an orchestrator until ctx ends. Ready is called when the
+// streams are there and it begins; it may be nil.
+func RunOrchestrator(
+	ctx context.Context, nc *nats.Conn, t Topology, cfg orchestrator.Config, models orchestrator.Models, ready func(),
+) error {
+	topology, err := t.apply(ctx, nc, cfg.AckWait)
+	if err != nil {
+		return err
+	}
+	bus, err := streams.Open(ctx, nc, streams.Options{Topology: topology, AckWait: cfg.AckWait})
+	if err != nil {
+		return err
+	}
+	defer bus.Close()
+	o, err := orchestrator.New(cfg, orchestrator.Bus{
+		Log: bus.Log, Commands: bus.Commands, Work: bus.Work, Timers: bus.Timers, Requests: bus.Requests,
+		Signals: bus.Signals, Feed: bus.Feed, Blobs: bus.Blobs, Tools: bus.Tools, Snapshots: bus.Snapshots, Dead: bus.Dead,
+	}, models)
+	if err != nil {
+		return err
+	}
+	if ready != nil {
+		ready()
+	}
+	return ended(ctx, o.Run(ctx))
+}
+
+// RunTools runs a tool runner until ctx ends.
+func RunTools(ctx context.Context, nc *nats.Conn, cfg toolrunner.Config, tools []toolrunner.Tool) error {
+	bus, err := streams.OpenRunner(nc, streams.Options{AckWait: cfg.AckWait})
+	if err != nil {
+		return err
+	}
+	defer bus.Close()
+	r, err := toolrunner.New(cfg, bus, tools)
+	if err != nil {
+		return err
+	}
+	return ended(ctx, r.Run(ctx))
+}
+
+// ended is err, unless it only says that ctx has ended: that is how a part stops.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
