@@ -16,7 +16,7 @@ import (
 // happens counts a fault that is about to happen and says whether it does: one
 // that is left out of the run is counted all the same.
 func (r *run) happens(f fault) bool {
-	if !r.plan.on[f] {
+	if !r.plan.on[f] || r.faults >= r.plan.most {
 		return false
 	}
 	r.faults++
@@ -39,7 +39,7 @@ func (r *run) befall() bool {
 	}
 	s := pick(r.chances, r.slots...)
 	f := pick(r.chances, faultCrash, faultCrash, faultStop, faultPause, faultSkew, faultJump, faultSnapshots)
-	while := r.shortWhile() * 4
+	while := time.Duration(1 + r.chances.Int64N(int64(pick(r.chances, time.Second, 5*time.Second, 20*time.Second))))
 	offset := time.Duration(r.chances.Int64N(int64(events.Skew))) - events.Skew/2
 	if !s.running() || !r.happens(f) {
 		return false
@@ -86,6 +86,10 @@ var errConflict = fmt.Errorf("simulated: %w", events.ErrConflict)
 func (r *run) fate(o *operation) membus.Fate {
 	f := membus.Fate{}
 	draw := r.chances.Uint64()
+	if o.expired != nil && (draw%2 == 0 || !r.server.Ready(o.Op)) {
+		f.Refuse = o.expired
+		return f
+	}
 	switch o.Kind {
 	case "timers.set", "requests.take":
 		f.Draw = draw

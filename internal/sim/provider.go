@@ -110,13 +110,16 @@ func (p *provider) fail(ctx context.Context, draw *rand.Rand, yield func(model.D
 	yield(model.Delta{}, e)
 }
 
+// maxSpoken is how many parts of an answer are spoken: more would only take longer.
+const maxSpoken = 4
+
 // speak yields an answer's deltas, with pauses, and says whether it came to an end.
 func speak(ctx context.Context, draw *rand.Rand, a *model.Answer, bad bool, yield func(model.Delta, error) bool) bool {
 	longest := 100
 	if bad && draw.IntN(10) == 0 {
 		longest = 20_000
 	}
-	for i, part := range a.Parts {
+	for i, part := range a.Parts[:min(len(a.Parts), maxSpoken)] {
 		for range 1 + draw.IntN(2) {
 			if !pause(ctx, time.Duration(draw.IntN(longest))*time.Millisecond) {
 				yield(model.Delta{}, &model.Error{Class: events.ClassCancelled, Message: "cancelled", Err: ctx.Err()})
@@ -136,7 +139,7 @@ func (p *provider) answer(draw *rand.Rand, r model.Request, bad bool) *model.Ans
 		Stop: events.StopEnd, RawStop: "stop", Usage: events.Usage{Input: int64(draw.IntN(100)), Output: int64(draw.IntN(100))},
 		Provider: events.Provider{Name: "simulated", Model: r.Model},
 	}
-	calls := r.Model == modelCalls && len(r.Messages) < maxMessages && len(r.Tools) > 0 && chance(draw, 0.6)
+	calls := r.Model == modelCalls && len(r.Messages) < maxMessages && len(r.Tools) > 0 && chance(draw, 0.75)
 	if !calls {
 		switch draw.IntN(12) {
 		case 0: // nothing at all

@@ -37,6 +37,7 @@ type Report struct {
 	Faults     int // that happened or were left out
 	Commands   int
 	Commits    int
+	Seen       map[string]int // what happened in the logs, and how often
 	Virtual    time.Duration
 }
 
@@ -72,10 +73,12 @@ func newRun(o Options) *run {
 	p := newPlan(o.Seed)
 	over, end := context.WithCancel(context.Background())
 	watch := newWatcher()
-	return &run{
+	r := &run{
 		options: o, plan: p, world: newWorld(p, over, watch.observer()), watch: watch, trace: newTrace(o.Trace), end: end,
 		script: script(p), choices: draws(o.Seed, "choices"), chances: draws(o.Seed, "faults"), faulting: true,
 	}
+	r.gate.paused = r.isPaused
+	return r
 }
 
 // Limits of a run.
@@ -111,7 +114,7 @@ func (r *run) perform() Report {
 	}
 	report := Report{
 		Seed: r.options.Seed, Broken: append(r.watch.broken, r.broken...), Trace: r.trace.lines,
-		Operations: r.steps, Faults: r.faults, Commands: commands, Virtual: time.Since(r.trace.began),
+		Operations: r.steps, Faults: r.faults, Commands: commands, Virtual: time.Since(r.trace.began), Seen: r.watch.seen,
 	}
 	for _, k := range r.server.Chats() {
 		for _, m := range r.server.Log(k) {
@@ -134,8 +137,8 @@ func (r *run) turn() {
 	if r.faulting && r.befall() {
 		return
 	}
-	ready := r.gate.ready(r.server, r.isPaused)
-	if len(r.script) > 0 && (chance(r.choices, commandShare) || len(ready) == 0) {
+	ready := r.gate.ready(r.server)
+	if len(r.script) > 0 && (chance(r.choices, r.plan.hurry) || len(ready) == 0) {
 		r.say()
 		return
 	}
@@ -149,9 +152,6 @@ func (r *run) turn() {
 	r.note(o, fate)
 	r.gate.grant(o, fate)
 }
-
-// commandShare is how likely the next thing is a client's command.
-const commandShare = 0.03
 
 func (r *run) weight(o *operation) float64 {
 	if w, ok := r.plan.slow[o.Process.Name[:2]]; ok && r.faulting {

@@ -17,6 +17,7 @@ type scheduler struct {
 	pending  []*operation // in the order of key
 	counters map[string]int
 	wake     chan struct{} // there is a new operation
+	paused   func(process string) bool
 }
 
 // operation waits to happen.
@@ -26,6 +27,7 @@ type operation struct {
 	number  int // of those with the same key, in the order they came
 	granted chan membus.Fate
 	effect  func() // of one whose sender waits no longer
+	expired error  // its context ended while its process stood still
 }
 
 func newScheduler() *scheduler {
@@ -69,6 +71,9 @@ func (s *scheduler) Enter(ctx context.Context, op *membus.Op) (membus.Fate, erro
 	case fate := <-o.granted:
 		return fate, nil
 	case <-ctx.Done():
+		if s.expire(o, ctx.Err()) {
+			return s.enterExpired(o)
+		}
 		s.remove(o)
 		return membus.Fate{}, ctx.Err()
 	case <-op.Process.Context().Done():
@@ -77,16 +82,42 @@ func (s *scheduler) Enter(ctx context.Context, op *membus.Op) (membus.Fate, erro
 	}
 }
 
+// expire notes that nobody waits for the operation any more, which its process
+// will see when it goes on, if it stands still now.
+func (s *scheduler) expire(o *operation, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused == nil || !s.paused(o.Process.Name) {
+		return false
+	}
+	o.expired = err
+	return true
+}
+
+// enterExpired waits for the process to go on. Then two things are true at once,
+// as they are for a process that was stopped: the time is over, and what it
+// waited for may have come.
+func (s *scheduler) enterExpired(o *operation) (membus.Fate, error) {
+	select {
+	case fate := <-o.granted:
+		return fate, nil
+	case <-o.Process.Context().Done():
+		s.remove(o)
+		return membus.Fate{}, membus.ErrKilled
+	}
+}
+
 // Float implements [membus.Gate].
 func (s *scheduler) Float(op *membus.Op, effect func()) { s.add(op, effect) }
 
-// ready are the operations that can happen now, of processes that run.
-func (s *scheduler) ready(server *membus.Server, paused func(process string) bool) []*operation {
+// ready are the operations that can happen now, of processes that run. One
+// whose time is over is always ready: to fail.
+func (s *scheduler) ready(server *membus.Server) []*operation {
 	s.mu.Lock()
 	all := slices.Clone(s.pending)
 	s.mu.Unlock()
 	return slices.DeleteFunc(all, func(o *operation) bool {
-		return o.effect == nil && paused(o.Process.Name) || !server.Ready(o.Op)
+		return o.effect == nil && s.paused(o.Process.Name) || o.expired == nil && !server.Ready(o.Op)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -87,10 +88,14 @@ func summary(out string) string { return summaryLine.FindString(out) }
 func runSeeds(t *testing.T, from, n uint64) {
 	began := time.Now()
 	var operations, faults, commits int
+	seen := map[string]int{}
 	for seed := from; seed < from+n; seed++ {
 		fmt.Fprintf(os.Stderr, "\rseed %d ", seed) // what a crash of the process leaves behind
 		report := Run(t, Options{Seed: seed})
 		operations, faults, commits = operations+report.Operations, faults+report.Faults, commits+report.Commits
+		for what, n := range report.Seen {
+			seen[what] += n
+		}
 		if len(report.Broken) == 0 {
 			continue
 		}
@@ -99,6 +104,9 @@ func runSeeds(t *testing.T, from, n uint64) {
 			t.Fatalf("%s\n%s", report, strings.Join(again.Trace, "\n"))
 		}
 		fail(t, report)
+	}
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%7d %s", seen[what], what)
 	}
 	t.Logf("%d seeds, %d operations, %d faults, %d commits, %v a seed",
 		n, operations, faults, commits, (time.Since(began) / time.Duration(n)).Round(time.Microsecond))

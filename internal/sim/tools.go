@@ -128,7 +128,8 @@ func (w *world) act(ctx context.Context, p *membus.Process, name string, c toolr
 			return toolrunner.Output{}, errors.New("it did not work")
 		}
 	}
-	if !pause(ctx, time.Duration(draw.IntN(50))*time.Millisecond) {
+	longest := pick(draw, 1, 50, 50, 3000)
+	if !pause(ctx, time.Duration(draw.IntN(longest))*time.Millisecond) {
 		return toolrunner.Output{}, ctx.Err()
 	}
 	return toolrunner.Output{Text: "done", IsError: draw.IntN(10) == 0}, nil

@@ -18,14 +18,14 @@ type watcher struct {
 	chats      map[events.Key]*watched
 	dispatched map[string]bool // subjects of work and timers that were ever stored
 	broken     []string
-	skewed     bool // clocks differ by more than is allowed
+	seen       map[string]int // events, with what distinguishes them
+	skewed     bool           // clocks differ by more than is allowed
 }
 
 // watched is a chat: its state after each commit, and what of the commits is
 // looked for.
 type watched struct {
 	states  []chat.State // by rev - 1
-	stored  []time.Time  // when the server took them
 	commits []events.Commit
 	retry   map[attempt]events.Time // when a failed attempt may be followed by the next
 }
@@ -36,7 +36,7 @@ type attempt struct {
 }
 
 func newWatcher() *watcher {
-	return &watcher{chats: map[events.Key]*watched{}, dispatched: map[string]bool{}}
+	return &watcher{chats: map[events.Key]*watched{}, dispatched: map[string]bool{}, seen: map[string]int{}}
 }
 
 func (w *watcher) observer() membus.Observer {
@@ -65,8 +65,8 @@ func (w *watcher) appended(k events.Key, m protocol.Stored) {
 	}
 	at.states = append(at.states, at.last().Apply(c, events.Hash(m.Body)))
 	at.commits = append(at.commits, c)
-	at.stored = append(at.stored, m.Time)
 	for _, e := range c.Events {
+		w.seen[kindOf(e)]++
 		switch e := e.(type) {
 		case events.StepFailed:
 			at.retry[attempt{e.Step, e.Attempt}] = e.RetryAt
@@ -77,6 +77,22 @@ func (w *watcher) appended(k events.Key, m protocol.Stored) {
 			}
 		}
 	}
+}
+
+// kindOf is an event's type, with what distinguishes it from others of the type.
+func kindOf(e events.Event) string {
+	name := string(e.EventType())
+	switch e := e.(type) {
+	case events.ToolCompleted:
+		return name + " " + string(e.Status)
+	case events.StepFailed:
+		return name + " " + string(e.Class)
+	case events.CommandRejected:
+		return name + " " + string(e.Code)
+	case events.TurnCompleted:
+		return name + " " + string(e.Finish)
+	}
+	return name
 }
 
 func (c *watched) last() chat.State {
