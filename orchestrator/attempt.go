@@ -73,7 +73,13 @@ func (o *Orchestrator) runAttempt(ctx context.Context, w protocol.ModelWork, del
 	}
 	if errors.Is(err, errUnwanted) {
 		count(ctx, o.metrics.late, "kind", "answer")
-		return nil // the dispatch is with whoever closed the attempt
+		// Whoever closed the attempt may have had this very message, and may be
+		// gone before its dispatch: with the ack it would not come again.
+		e, err := o.freshly(ctx, k)
+		if err != nil {
+			return err
+		}
+		return o.dispatch(ctx, e.state, patience{})
 	}
 	if err != nil {
 		return err

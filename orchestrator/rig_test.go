@@ -64,6 +64,7 @@ func (r *rig) start(m model.Model, edit func(c *orchestrator.Config, b *orchestr
 	r.Helper()
 	p := r.build(m, edit)
 	p.run()
+	synctest.Wait() // until it waits for work
 	return p
 }
 
