@@ -48,3 +48,11 @@ generate: ## write docs/schema, docs/EVENTS.md and docs/COMMANDS.md
 .PHONY: sim
 sim: ## simulated runs; SEEDS=50000 for more, SEED=7 SEEDS=1 for one again
 	go test ./internal/sim -run '^TestSeeds$$' -v -count=1 -timeout 0 -seeds=$(SEEDS) -first=$(SEED)
+
+.PHONY: defects
+defects: ## plant known mistakes in copies of the code; the simulation must find each
+	go test ./internal/sim -tags defects -run '^TestDefects$$' -v -count=1 -timeout 0
+
+.PHONY: e2e
+e2e: ## real processes, killed at bad moments; prints what it took them
+	go test ./internal/e2e -v -count=1 -timeout 30m
