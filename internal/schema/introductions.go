@@ -60,6 +60,23 @@ nats req everturn.cmd.default.$CHAT.send '{"v":1,"parts":[{"type":"text","text":
 
 ` + "`nats req`" + ` prints the stream's receipt: the command is stored. The outcome comes on the reply subject; subscribe before you send.
 
+## Reading
+
+` + "```sh" + `
+nats req everturn.query.default.transcript '{"chat":"my-first-chat"}'
+nats req everturn.query.default.chat '{"chat":"my-first-chat"}'
+nats req everturn.query.default.command '{"chat":"my-first-chat","id":"01KB6Q3Z8V0000000000000001"}'
+` + "```" + `
+
+| query | answers | may also hold |
+|---|---|---|
+| ` + "`transcript`" + ` | a page of the chat as people read it | ` + "`at`" + `: a rev, or a time, to see the chat as it was; ` + "`after` and `limit`" + ` for pages |
+| ` + "`chat`" + ` | its head: status, newest turn, counts | |
+| ` + "`command`" + ` | what was decided about a command | |
+
+` + "`min_rev`" + ` in the first two waits for that commit, for two seconds at most: name the rev of a reply to read what you
+wrote. Errors come in the headers ` + "`Nats-Service-Error` and `Nats-Service-Error-Code`" + `, with the codes and statuses below.
+
 ## Headers
 
 | header | meaning |
