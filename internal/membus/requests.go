@@ -81,6 +81,9 @@ func (q *question) Body() []byte         { return q.request.body }
 func (q *question) Respond(body []byte) error {
 	op := Op{Kind: "requests.respond", Subject: q.request.subject, Stage: StageWrite}
 	_, err := step(q.p.ctx, q.p, op, func(Fate) (struct{}, error) {
+		if seen := q.p.server.options.Observer.Answered; seen != nil {
+			seen(q.request.subject, q.request.body, body)
+		}
 		*q.request.answers = append(*q.request.answers, slices.Clone(body))
 		q.p.server.change()
 		return struct{}{}, nil

@@ -48,6 +48,9 @@ type Observer struct {
 	// took it out.
 	Settled func(kind string, m protocol.Stored)
 
+	// Answered is told of each answer to a request that is sent.
+	Answered func(subject string, request, answer []byte)
+
 	// Snapped is told of each snapshot that is stored.
 	Snapped func(k events.Key, version int)
 }

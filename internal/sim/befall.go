@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everturn/everturn/chat"
@@ -101,42 +102,37 @@ func (r *run) fate(o *operation) membus.Fate {
 	if !r.faulting || o.effect != nil || !chance(r.chances, r.plan.rate) {
 		return f
 	}
-	switch o.Stage {
-	case membus.StageWrite:
-		r.mishap(o, &f)
-	case membus.StageRead:
-		if r.happens(faultRefuse) {
-			f.Refuse = membus.ErrUnavailable
-		}
-	case membus.StageReceive:
-		switch what := pick(r.chances, faultDrop, faultTwice); {
-		case what == faultTwice && o.Kind != "requests.take":
-		case !r.happens(what):
-		case what == faultTwice:
-			f.Twice = true
-		default:
-			f.Drop = true
-		}
-	case membus.StageMust:
-		switch what := pick(r.chances, faultTwice, faultRefuse); {
-		case !r.happens(what):
-		case what == faultTwice:
-			f.Twice = true
-		default:
-			f.Refuse = membus.ErrUnavailable
-		}
-	case membus.StageBegin:
+	if possible := r.possible(o); len(possible) > 0 {
+		r.mishap(pick(r.chances, possible...), r.chances.IntN(5) == 0, &f)
 	}
 	return f
 }
 
-// mishap draws what goes wrong with an operation that stores something.
-func (r *run) mishap(o *operation, f *membus.Fate) {
-	what := pick(r.chances, faultRefuse, faultLose, faultLate, faultCrash, faultConflict)
-	full := r.chances.IntN(5) == 0
-	if what == faultConflict && o.Kind != "log.append" {
-		return
+// possible are the faults that can befall the operation in this run.
+func (r *run) possible(o *operation) []fault {
+	var of []fault
+	switch o.Stage {
+	case membus.StageWrite:
+		of = []fault{faultRefuse, faultLose, faultLate, faultCrash}
+		if o.Kind == "log.append" {
+			of = append(of, faultConflict)
+		}
+	case membus.StageRead:
+		of = []fault{faultRefuse}
+	case membus.StageReceive:
+		of = []fault{faultDrop}
+		if o.Kind == "requests.take" {
+			of = append(of, faultTwice)
+		}
+	case membus.StageMust:
+		of = []fault{faultRefuse, faultTwice}
+	case membus.StageBegin:
 	}
+	return slices.DeleteFunc(of, func(f fault) bool { return !r.plan.on[f] })
+}
+
+// mishap is a fault as the operation's fate.
+func (r *run) mishap(what fault, full bool, f *membus.Fate) {
 	if !r.happens(what) {
 		return
 	}
@@ -154,6 +150,12 @@ func (r *run) mishap(o *operation, f *membus.Fate) {
 		f.Late = membus.ErrUnavailable
 	case faultCrash:
 		f.Crash = true
+	case faultDrop:
+		f.Drop = true
+	case faultTwice:
+		f.Twice = true
+	case faultStop, faultPause, faultSnapshots, faultSkew, faultJump, faultDelay, faultResend, faultModel, faultTool, faults:
+		panic(fmt.Sprintf("sim: %s befalls no operation", what))
 	}
 }
 

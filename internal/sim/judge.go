@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/verify"
@@ -138,8 +139,8 @@ type call struct {
 	result    *events.ToolCompleted
 	asked     int // revs
 	answered  int
-	ended     int  // of the turn
-	interrupt bool // its turn was interrupted before the result
+	at        time.Time // of the result
+	interrupt bool      // its turn was interrupted before the result
 }
 
 // calls are those of a log.
@@ -161,27 +162,13 @@ func (c *watched) calls() map[events.CallID]*call {
 				get(e.Call).started = append(get(e.Call).started, e)
 			case events.ToolCompleted:
 				of := get(e.Call)
-				of.result, of.answered, of.interrupt = &e, i+1, interrupted[e.Call.Turn]
+				of.result, of.answered, of.at, of.interrupt = &e, i+1, c.stored[i], interrupted[e.Call.Turn]
 			case events.TurnInterruptRequested:
 				interrupted[e.Turn] = true
-			case events.TurnInterrupted:
-				ends(all, e.Turn, i+1)
-			case events.TurnCompleted:
-				ends(all, e.Turn, i+1)
-			case events.TurnFailed:
-				ends(all, e.Turn, i+1)
 			}
 		}
 	}
 	return all
-}
-
-func ends(all map[events.CallID]*call, turn, rev int) {
-	for id, c := range all {
-		if id.Turn == turn {
-			c.ended = rev
-		}
-	}
 }
 
 // judgeEffects compares the ledger with the logs, in what the checker of logs
@@ -202,12 +189,7 @@ func (r *run) judgeEffects() {
 		if r.watch.skewed {
 			continue // the argument about grants needs clocks that agree
 		}
-		if c.ended > 0 && c.ended <= e.log {
-			r.breaks("%s: call %s began in %s after its turn had ended at rev %d", e.key, e.call, e.process, c.ended)
-		}
-		if !c.requested.Idempotent && !c.requested.ReadOnly {
-			r.judgeStart(e, c)
-		}
+		r.judgeStart(e, c)
 	}
 	for _, k := range r.server.Chats() {
 		for _, id := range sorted(calls[k]) {
@@ -219,19 +201,25 @@ func (r *run) judgeEffects() {
 	}
 }
 
-// judgeStart checks that an effect which may happen once was licensed to the
-// process where it began, and that nobody had settled the call by then.
+// judgeStart checks that a call began where it was licensed to, and before
+// anybody had settled it. One that may run again may do so while a licence that
+// was given before its result is alive.
 func (r *run) judgeStart(e *effect, c *call) {
-	licensed := false
-	for _, s := range c.started {
-		licensed = licensed || s.Runner == e.process
-	}
-	if !licensed {
-		r.breaks("%s: call %s began in %s, which has no licence", e.key, e.call, e.process)
-	}
 	if c.answered > 0 && c.answered <= e.log {
-		r.breaks("%s: call %s began in %s after it had its result at rev %d", e.key, e.call, e.process, c.answered)
+		again := c.requested.Idempotent && c.result.Runner != "" && !e.at.After(c.at.Add(events.Grant))
+		if !again {
+			r.breaks("%s: call %s began in %s after it had its result at rev %d", e.key, e.call, e.process, c.answered)
+		}
 	}
+	if c.requested.Idempotent {
+		return
+	}
+	for _, s := range c.started {
+		if s.Runner == e.process {
+			return
+		}
+	}
+	r.breaks("%s: call %s began in %s, which has no licence", e.key, e.call, e.process)
 }
 
 // judgeUnknown checks that nobody is told "outcome unknown" for no reason: where

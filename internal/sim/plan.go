@@ -50,7 +50,9 @@ type plan struct {
 	most    int     // faults in all
 	ackWait time.Duration
 	chats   int
-	slow    map[string]float64 // weight of a process's or a kind's operations
+	slow    map[string]float64 // weight of a process's operations
+
+	badModel float64 // share of what models are asked that fails
 }
 
 // Shares of the runs, in hundredths.
@@ -99,6 +101,9 @@ func newPlan(seed uint64) plan {
 			p.on[f] = r.IntN(2) == 0
 		}
 		p.on[faultJump] = r.IntN(8) == 0
+	}
+	if p.on[faultModel] {
+		p.badModel = pick(r, 0.2, 0.4, 0.7)
 	}
 	for _, name := range []string{"o1", "o2", "o3", "r1", "r2"} {
 		p.slow[name] = pick(r, 1, 1, 1, 0.2, 3)

@@ -18,12 +18,12 @@ type provider struct {
 	seed uint64
 
 	mu      sync.Mutex
-	bad     bool // models fail
+	bad     float64 // share of what is asked that fails
 	asked   map[events.Digest]int
 	journal []events.Digest // what was asked, in order
 }
 
-func newProvider(seed uint64, bad bool) *provider {
+func newProvider(seed uint64, bad float64) *provider {
 	return &provider{seed: seed, bad: bad, asked: map[events.Digest]int{}}
 }
 
@@ -31,10 +31,10 @@ func newProvider(seed uint64, bad bool) *provider {
 func (p *provider) behave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bad = false
+	p.bad = 0
 }
 
-func (p *provider) note(d events.Digest) (n int, bad bool) {
+func (p *provider) note(d events.Digest) (n int, bad float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked[d]++
@@ -69,12 +69,12 @@ func (p *provider) Stream(ctx context.Context, r model.Request) iter.Seq2[model.
 		digest := events.DigestOf(r.Canonical())
 		n, bad := p.note(digest)
 		draw := numbered(p.seed, "model "+string(digest), n)
-		if bad && chance(draw, 0.35) {
+		if chance(draw, bad) {
 			p.fail(ctx, draw, yield)
 			return
 		}
-		answer := p.answer(draw, r, bad)
-		if !speak(ctx, draw, answer, bad, yield) {
+		answer := p.answer(draw, r, bad > 0)
+		if !speak(ctx, draw, answer, bad > 0, yield) {
 			return
 		}
 		yield(model.Delta{Answer: answer}, nil)
@@ -104,8 +104,8 @@ func (p *provider) fail(ctx context.Context, draw *rand.Rand, yield func(model.D
 	)
 	pause(ctx, time.Duration(draw.IntN(500))*time.Millisecond)
 	e := &model.Error{Class: class, Message: "failed: " + string(class)}
-	if draw.IntN(4) == 0 {
-		e.RetryAfter = time.Duration(draw.IntN(8000)-1000) * time.Millisecond
+	if draw.IntN(3) == 0 {
+		e.RetryAfter = time.Duration(draw.IntN(12_000)-1000) * time.Millisecond
 	}
 	yield(model.Delta{}, e)
 }

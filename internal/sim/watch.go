@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,6 +27,7 @@ type watcher struct {
 // looked for.
 type watched struct {
 	states  []chat.State // by rev - 1
+	stored  []time.Time  // when the server took them
 	commits []events.Commit
 	retry   map[attempt]events.Time // when a failed attempt may be followed by the next
 }
@@ -44,6 +46,7 @@ func (w *watcher) observer() membus.Observer {
 		Appended:   w.appended,
 		Dispatched: func(subject string) { w.dispatched[subject] = true },
 		Settled:    w.settled,
+		Answered:   w.answered,
 	}
 }
 
@@ -65,6 +68,7 @@ func (w *watcher) appended(k events.Key, m protocol.Stored) {
 	}
 	at.states = append(at.states, at.last().Apply(c, events.Hash(m.Body)))
 	at.commits = append(at.commits, c)
+	at.stored = append(at.stored, m.Time)
 	for _, e := range c.Events {
 		w.seen[kindOf(e)]++
 		switch e := e.(type) {
@@ -178,7 +182,30 @@ func (w *watcher) toolSettled(work protocol.ToolWork) {
 	if s.CallOpen(work.Call) && !s.Interrupting() && !near && !w.skewed {
 		w.breaks("%s: work of call %s left its queue while the call is open", work.Key(), work.Call)
 	}
-	w.caused(at, events.CausedByResult, work.Call.String())
+}
+
+// answered judges that a runner may be told that its result was taken: it will
+// not send it again.
+func (w *watcher) answered(subject string, request, answer []byte) {
+	k, err := protocol.ParseChatSubject(subject)
+	if err != nil || subject != protocol.ResultSubject(k) {
+		return
+	}
+	var r protocol.Result
+	var a protocol.ResultAnswer
+	if err := errors.Join(json.Unmarshal(request, &r), json.Unmarshal(answer, &a)); err != nil {
+		w.breaks("%s: %v", subject, err)
+		return
+	}
+	at := w.chats[k]
+	switch a.Answer {
+	case protocol.ResultCommitted, protocol.ResultDropped:
+		if at.last().CallOpen(r.Call) && a.Answer == protocol.ResultCommitted {
+			w.breaks("%s: the result of call %s was answered as committed, and the call is open", k, r.Call)
+		}
+		w.caused(at, events.CausedByResult, r.Call.String())
+	case protocol.ResultUnavailable:
+	}
 }
 
 func (w *watcher) timerSettled(timer protocol.Timer) {

@@ -60,7 +60,7 @@ const (
 func newWorld(p plan, over context.Context, watch membus.Observer) *world {
 	w := &world{
 		plan: p, gate: newScheduler(), over: over,
-		provider: newProvider(p.seed, p.on[faultModel]), ledger: newLedger(p.seed, p.on[faultTool]),
+		provider: newProvider(p.seed, p.badModel), ledger: newLedger(p.seed, p.on[faultTool]),
 	}
 	w.server = membus.New(membus.Options{AckWait: p.ackWait, Gate: w.gate, Observer: watch})
 	for i := range orchestrators {
