@@ -1,0 +1,15 @@
+package projections_test
+
+import (
+	"testing"
+
+	"github.com/everturn/everturn/internal/deptest"
+)
+
+// Projections know neither NATS nor decisions: what is shown never enters what
+// is decided. If this fails, move the code; do not widen the list.
+func TestDependencies(t *testing.T) {
+	t.Parallel()
+	deptest.OnlyOurs(t, deptest.Ours("events", "protocol")...)
+	deptest.Never(t, "github.com/nats-io/nats.go/...", deptest.Module+"/chat")
+}

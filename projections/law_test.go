@@ -1,0 +1,90 @@
+package projections_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/chatgen"
+	"github.com/everturn/everturn/projections"
+)
+
+// For whatever happens in a chat: a transcript that was followed is the one that
+// is read at once, each ended turn has a result for each call, and nothing that
+// was said is said twice.
+func TestTranscriptsOfGeneratedChats(t *testing.T) {
+	t.Parallel()
+
+	for seed := range uint64(200) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			chat := chatgen.Log(ann, rand.New(rand.NewPCG(seed, 1)), 60)
+			if !chat.State.Exists() {
+				return
+			}
+			b := &book{stored: nil}
+			var following *projections.Projections
+			for i, c := range chat.Commits {
+				b.write(ann, c.Cause, c.Events...)
+				if i == 0 {
+					following = open(t, b, blobs(chat.Blobs))
+				}
+				if i%5 == 0 {
+					decodedPage(t, following)
+				}
+			}
+			followed := allOf(t, following)
+			if diff := cmp.Diff(allOf(t, open(t, b, blobs(chat.Blobs))), followed); diff != "" {
+				t.Errorf("transcript (-at once +followed):\n%s", diff)
+			}
+			settled(t, followed)
+		})
+	}
+}
+
+func allOf(t *testing.T, p *projections.Projections) projections.Transcript {
+	t.Helper()
+	list := pages(t, p, 50)
+	whole := list[0]
+	for _, page := range list[1:] {
+		whole.Messages = append(whole.Messages, page.Messages...)
+		for _, turn := range page.Turns {
+			if whole.Turns[len(whole.Turns)-1].Turn < turn.Turn {
+				whole.Turns = append(whole.Turns, turn)
+			}
+		}
+	}
+	whole.Next = 0
+	return whole
+}
+
+func settled(t *testing.T, whole projections.Transcript) {
+	t.Helper()
+	inputs := make(map[string]bool)
+	open := whole.Turn
+	if whole.Status == projections.StatusIdle || whole.Status == projections.StatusFailed {
+		open = 0
+	}
+	for i, m := range whole.Messages {
+		if m.N != i+1 {
+			t.Errorf("message %d has the number %d", i+1, m.N)
+		}
+		if m.Input != "" && inputs[m.Input] {
+			t.Errorf("input %s is there twice", m.Input)
+		}
+		inputs[m.Input] = true
+		for _, p := range m.Parts {
+			if p.Type == events.PartCall && m.Turn != open && len(p.Call.Result) == 0 && p.Call.Status != projections.CallStatus(events.ToolOK) {
+				t.Errorf("call %s of an ended turn is %s, without a result", p.Call.ID, p.Call.Status)
+			}
+		}
+	}
+	for i, turn := range whole.Turns {
+		if turn.Turn != i+1 || (turn.Status == projections.TurnRunning) != (turn.Turn == open) {
+			t.Errorf("turn %d of %d is %s; open is %d", turn.Turn, i+1, turn.Status, open)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package projections
+
+import (
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// outcome keeps what the commit decided about the command that caused it. The
+// first decision stands.
+func (f *fold) outcome(c events.Commit) {
+	if c.Cause.Kind != events.CausedByCommand {
+		return
+	}
+	if _, known := f.outcomes[c.Cause.ID]; known {
+		return
+	}
+	f.outcomes[c.Cause.ID] = replyOf(c)
+}
+
+// replyOf is the reply that a command's commit stands for.
+func replyOf(c events.Commit) protocol.Reply {
+	r := protocol.Reply{ID: c.Cause.ID, OK: true, Rev: c.Rev}
+	for _, e := range c.Events {
+		switch e := e.(type) {
+		case events.CommandRejected:
+			r.OK, r.Code, r.Message, r.Status = false, e.Code, e.Message, e.Status
+		case events.CommandNoted:
+			r.Turn = e.Turn
+		case events.InputAccepted:
+			r.Input = e.Input
+		case events.TurnStarted:
+			r.Turn = e.Turn
+		case events.TurnInterruptRequested:
+			r.Turn = e.Turn
+		case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+			events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
+			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
+			events.ToolRequested, events.ToolStarted, events.ToolCompleted:
+		}
+	}
+	return r
+}

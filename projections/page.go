@@ -1,0 +1,188 @@
+package projections
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/everturn/everturn/events"
+)
+
+// Sizes of an answer. Servers take messages of 1 MiB unless told otherwise.
+const (
+	maxPageBytes    = 768 << 10 // an answer, as JSON
+	maxPartBytes    = 128 << 10 // shown of one part whose content lies apart
+	maxWaitingBytes = 1 << 10   // shown of an input that waits
+	minPartBytes    = 64        // a part is never cut shorter
+	maxPageTurns    = 500       // of a page; there are more only if as many had no message
+)
+
+// page is the messages behind a number, with what belongs to them.
+func (f *fold) page(after, limit int) Transcript {
+	from := min(after, len(f.messages))
+	to := min(from+limit, len(f.messages))
+	t := Transcript{Head: f.head, Messages: append([]Message{}, f.messages[from:to]...), Turns: []Turn{}}
+	t.Turns = append(t.Turns, f.turns...)
+	for _, w := range f.waiting {
+		t.Waiting = append(t.Waiting, w.shown())
+	}
+	t.end(from, to)
+	return t
+}
+
+// end says that the page ends behind message to, and leaves only the turns that
+// it touches.
+func (t *Transcript) end(from, to int) {
+	t.Next = 0
+	last := to == t.MessageCount
+	if !last {
+		t.Next = to
+	}
+	kept := t.Turns[:0:0]
+	for _, turn := range t.Turns {
+		without := turn.Last < turn.First
+		touches := turn.First <= to && turn.Last > from
+		if without { // it lies between two messages, or behind the last
+			touches = turn.First > from && (turn.First <= to || last)
+		}
+		if touches {
+			kept = append(kept, turn)
+		}
+	}
+	t.Turns = append([]Turn{}, kept[max(0, len(kept)-maxPageTurns):]...)
+}
+
+func (w waitingInput) shown() Waiting {
+	var text string
+	apart := false
+	for _, p := range w.accepted.Parts {
+		text += p.Text
+		apart = apart || p.Blob != ""
+	}
+	cut := cutText(text, maxWaitingBytes)
+	return Waiting{
+		Input: w.accepted.Input, Rev: w.rev, At: w.at, Mode: w.accepted.Mode, By: w.accepted.By,
+		Text: cut, Truncated: apart || len(cut) < len(text),
+	}
+}
+
+// fit puts content that lies apart into the page, and ends the page where it
+// would grow too large for one message of the bus.
+func (p *Projections) fit(ctx context.Context, k events.Key, t Transcript) (Transcript, error) {
+	if len(t.Messages) == 0 {
+		return t, nil
+	}
+	from := t.Messages[0].N - 1
+	around := t
+	around.Messages = nil
+	b, err := encode(around)
+	if err != nil {
+		return t, err
+	}
+	room := maxPageBytes - len(b)
+	for i, m := range t.Messages {
+		if m, err = p.attach(ctx, k, m); err != nil {
+			return t, err
+		}
+		size, err := encodedBytes(m)
+		if err != nil {
+			return t, err
+		}
+		if size > room && i > 0 {
+			t.Messages = t.Messages[:i]
+			t.end(from, from+i)
+			return t, nil
+		}
+		if size > room {
+			if m, size, err = shorten(m, room); err != nil {
+				return t, err
+			}
+		}
+		t.Messages[i] = m
+		room -= size + 1
+	}
+	return t, nil
+}
+
+func encodedBytes(m Message) (int, error) {
+	b, err := encode(m)
+	return len(b), err
+}
+
+// attach puts the beginning of content that lies apart into its place. What
+// cannot be had stays a reference: a transcript is not refused for a part of it.
+func (p *Projections) attach(ctx context.Context, k events.Key, m Message) (Message, error) {
+	var failed error
+	m.Parts = changeParts(m.Parts, func(part Part) Part {
+		if p.blobs == nil || part.Blob == "" || !isText(part.Type) || failed != nil {
+			return part
+		}
+		content, err := p.blobs.Get(ctx, k, part.Blob)
+		if err != nil {
+			failed = ctx.Err()
+			return part
+		}
+		shown := cutText(string(content), maxPartBytes)
+		whole := part.Part.Attach([]byte(shown))
+		if len(shown) < len(content) {
+			part.Truncated = true
+			whole.Blob, whole.Bytes = part.Blob, part.Bytes
+		}
+		part.Part = whole
+		return part
+	})
+	return m, failed
+}
+
+func isText(t events.PartType) bool {
+	return t == events.PartText || t == events.PartReasoning || t == events.PartCall || t == events.PartData
+}
+
+// shorten cuts the parts of a message until it fits.
+func shorten(m Message, room int) (Message, int, error) {
+	for limit := maxPartBytes; ; limit /= 2 {
+		m.Parts = changeParts(m.Parts, func(part Part) Part { return part.cut(limit) })
+		size, err := encodedBytes(m)
+		if err != nil || size <= room || limit <= minPartBytes {
+			return m, size, err
+		}
+	}
+}
+
+func (p Part) cut(limit int) Part {
+	whole := max(len(p.Text), len(p.Arguments), len(p.JSON))
+	if whole <= limit {
+		return p
+	}
+	if p.Bytes == 0 {
+		p.Bytes = int64(whole)
+	}
+	p.Text, p.Arguments, p.JSON = cutText(p.Text, limit), cutText(p.Arguments, limit), cutText(p.JSON, limit)
+	p.Truncated = true
+	return p
+}
+
+// changeParts is parts, and those of the results of calls among them, each
+// changed; the originals stay as they are.
+func changeParts(parts []Part, change func(Part) Part) []Part {
+	changed := make([]Part, len(parts))
+	for i, p := range parts {
+		changed[i] = change(p)
+		if p.Call != nil {
+			c := *p.Call
+			c.Result = changeParts(c.Result, change)
+			changed[i].Call = &c
+		}
+	}
+	return changed
+}
+
+// cutText is the beginning of s, without half a character at its end.
+func cutText(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

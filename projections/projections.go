@@ -1,0 +1,231 @@
+package projections
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// Config is what projections need.
+type Config struct {
+	// Log is where chats are read from. Required.
+	Log Log
+
+	// Blobs has large content. Nil means that it is shown by its digest only.
+	Blobs Blobs
+
+	// CacheBytes bounds the transcripts that are kept folded, by the size of the
+	// commits they were folded from. 0 means 64 MiB.
+	CacheBytes int64
+}
+
+const defaultCacheBytes = 64 << 20
+
+// Times of waiting for a commit that a query asks for.
+const (
+	maxWait  = 2 * time.Second
+	lookEach = 50 * time.Millisecond
+)
+
+// Projections answers queries. It is safe for concurrent use.
+type Projections struct {
+	log   Log
+	blobs Blobs
+	cache *cache
+}
+
+// New makes projections that have read nothing yet.
+func New(c Config) (*Projections, error) {
+	if c.Log == nil {
+		return nil, errors.New("projections: config: Log is missing")
+	}
+	if c.CacheBytes < 0 {
+		return nil, fmt.Errorf("projections: config: CacheBytes is %d, want 0 or more", c.CacheBytes)
+	}
+	if c.CacheBytes == 0 {
+		c.CacheBytes = defaultCacheBytes
+	}
+	return &Projections{log: c.Log, blobs: c.Blobs, cache: newCache(c.CacheBytes)}, nil
+}
+
+// Query answers one kind of question about the chats of a tenant. A no is a
+// [*protocol.RefusedError]; any other error means "not now".
+type Query = func(ctx context.Context, tenant string, body []byte) ([]byte, error)
+
+// Names of the queries.
+const (
+	QueryTranscript = "transcript"
+	QueryChat       = "chat"
+	QueryCommand    = "command"
+)
+
+// Queries are the queries by name.
+func (p *Projections) Queries() map[string]Query {
+	return map[string]Query{
+		QueryTranscript: query(p.Transcript),
+		QueryChat:       query(p.Chat),
+		QueryCommand:    query(p.Command),
+	}
+}
+
+// query puts JSON around a question.
+func query[Q request, A any](ask func(context.Context, string, Q) (A, error)) Query {
+	return func(ctx context.Context, tenant string, body []byte) ([]byte, error) {
+		q, err := decode[Q](body)
+		if err != nil {
+			return nil, err
+		}
+		a, err := ask(ctx, tenant, q)
+		if err != nil {
+			return nil, err
+		}
+		return encode(a)
+	}
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode answer: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Transcript gives a page of a chat.
+func (p *Projections) Transcript(ctx context.Context, tenant string, q TranscriptRequest) (Transcript, error) {
+	k, err := key(tenant, q.Chat, q.V)
+	if err != nil {
+		return Transcript{}, err
+	}
+	if q.After < 0 || q.Limit < 0 || q.Limit > maxPageLimit {
+		return Transcript{}, refuse(events.CodeBadCommand, "after: want 0 or more; limit: want 0 to %d", maxPageLimit)
+	}
+	if q.Limit == 0 {
+		q.Limit = defaultPageLimit
+	}
+	var t Transcript
+	err = p.folded(ctx, k, q.At, max(q.MinRev, q.At.Rev), func(f *fold) { t = f.page(q.After, q.Limit) })
+	if err != nil {
+		return Transcript{}, err
+	}
+	return p.fit(ctx, k, t)
+}
+
+// Chat gives a chat's head.
+func (p *Projections) Chat(ctx context.Context, tenant string, q ChatRequest) (Head, error) {
+	k, err := key(tenant, q.Chat, q.V)
+	if err != nil {
+		return Head{}, err
+	}
+	var head Head
+	err = p.folded(ctx, k, Point{}, q.MinRev, func(f *fold) { head = f.head })
+	return head, err
+}
+
+// Command gives the outcome of a command, however long ago it was decided.
+func (p *Projections) Command(ctx context.Context, tenant string, q CommandRequest) (protocol.Reply, error) {
+	k, err := key(tenant, q.Chat, q.V)
+	if err != nil {
+		return protocol.Reply{}, err
+	}
+	if q.ID == "" {
+		return protocol.Reply{}, refuse(events.CodeBadCommand, "id: want that of a command")
+	}
+	var r protocol.Reply
+	var known bool
+	if err := p.folded(ctx, k, Point{}, 0, func(f *fold) { r, known = f.outcomes[q.ID] }); err != nil {
+		return protocol.Reply{}, err
+	}
+	if !known {
+		return protocol.Reply{}, refuse(events.CodeUnavailable, "nothing was decided about this command yet")
+	}
+	return r, nil
+}
+
+// folded calls use with a chat folded to a point, once its rev is at least rev.
+// Use must not keep the fold.
+func (p *Projections) folded(ctx context.Context, k events.Key, until Point, rev uint64, use func(*fold)) error {
+	patience := time.NewTimer(maxWait)
+	defer patience.Stop()
+	for {
+		reached, err := p.tryFolded(ctx, k, until, rev, use)
+		if err != nil || reached != 0 {
+			return err
+		}
+		look := time.NewTimer(lookEach)
+		select {
+		case <-look.C:
+		case <-patience.C:
+			look.Stop()
+			return refuse(events.CodeUnavailable, "the chat has not reached rev %d", rev)
+		case <-ctx.Done():
+			look.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// tryFolded is folded without waiting; it gives 0 if the chat has not come that far.
+func (p *Projections) tryFolded(ctx context.Context, k events.Key, until Point, rev uint64, use func(*fold)) (uint64, error) {
+	e := p.cache.entry(foldedAs{k, until})
+	if err := e.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer e.leave()
+	err := p.catchUp(ctx, e, until)
+	p.cache.used(e, e.fold.bytes)
+	switch {
+	case err != nil:
+		return 0, err
+	case e.fold.head.Rev == 0:
+		return 0, refuse(events.CodeUnknownChat, "there was no chat %s then", k.Chat)
+	case e.fold.head.Rev < rev && !e.fold.full:
+		return 0, nil
+	}
+	use(e.fold)
+	return e.fold.head.Rev, nil
+}
+
+// catchUp folds what the log has more than the fold. After an error the fold is
+// whole, up to an earlier commit.
+func (p *Projections) catchUp(ctx context.Context, e *entry, until Point) error {
+	k := e.as.key
+	if e.fold.full {
+		return nil // the log only grows: what came before that point stays
+	}
+	last, err := p.log.Last(ctx, k)
+	if errors.Is(err, protocol.ErrNotFound) {
+		e.fold = newFold(k)
+		return refuse(events.CodeUnknownChat, "there is no chat %s", k.Chat)
+	}
+	if err != nil {
+		return fmt.Errorf("last commit of %s: %w", k, err)
+	}
+	same := last.Sequence == e.fold.sequence && events.Hash(last.Body) == e.fold.hash
+	if last.Sequence <= e.fold.sequence && !same {
+		e.fold = newFold(k) // the log was replaced: erased, or restored from a backup
+	}
+	for m, err := range p.log.Read(ctx, k, e.fold.sequence, last.Sequence) {
+		if err != nil {
+			return fmt.Errorf("read %s: %w", k, err)
+		}
+		if err := e.fold.apply(m, until); err != nil {
+			return err
+		}
+		if e.fold.full {
+			return nil
+		}
+	}
+	if e.fold.sequence != last.Sequence {
+		return fmt.Errorf("read %s: ended at sequence %d, before %d", k, e.fold.sequence, last.Sequence)
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package projections
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/everturn/everturn/events"
+)
+
+// TextWriter writes a transcript as text for a terminal, page by page. What
+// people, models and tools said is repaired once more before it is written: no
+// terminal takes orders from a log.
+type TextWriter struct {
+	w    io.Writer
+	zone *time.Location
+	err  error
+
+	begun bool
+	told  int // the newest turn whose end was written
+}
+
+// NewTextWriter writes to w, with times in that zone; nil means UTC.
+func NewTextWriter(w io.Writer, zone *time.Location) *TextWriter {
+	if zone == nil {
+		zone = time.UTC
+	}
+	return &TextWriter{w: w, zone: zone}
+}
+
+// WritePage writes the next page. Above the first one stands the chat's head,
+// below the last one what waits and what goes on. The error is w's first.
+func (t *TextWriter) WritePage(p Transcript) error {
+	if !t.begun {
+		t.begun = true
+		t.head(p.Head)
+	}
+	for _, m := range p.Messages {
+		t.ends(p.Turns, m.N-1)
+		t.message(m)
+	}
+	if n := len(p.Messages); n > 0 {
+		t.ends(p.Turns, p.Messages[n-1].N)
+	} else {
+		t.ends(p.Turns, p.MessageCount)
+	}
+	if p.Next == 0 {
+		t.foot(p)
+	}
+	return t.err
+}
+
+func (t *TextWriter) printf(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format, args...)
+	}
+}
+
+func (t *TextWriter) head(h Head) {
+	title := oneLine(h.Title)
+	if title == "" {
+		title = "(no title)"
+	}
+	archived := ""
+	if h.Archived {
+		archived = ", archived"
+	}
+	t.printf("%s\nchat %s, rev %d, %s%s\n", title, h.Chat, h.Rev, h.Status, archived)
+}
+
+func (t *TextWriter) message(m Message) {
+	who := "user"
+	switch {
+	case m.Role == RoleAssistant && m.Interrupted:
+		who = "assistant, interrupted"
+	case m.Role == RoleAssistant:
+		who = "assistant"
+	case m.By != "":
+		who = oneLine(m.By)
+	}
+	t.printf("\n[%s] %s\n", t.clock(m.At), who)
+	for _, p := range m.Parts {
+		t.part(p)
+	}
+}
+
+func (t *TextWriter) part(p Part) {
+	switch p.Type {
+	case events.PartText:
+		t.indented("", shown(p, p.Text))
+	case events.PartReasoning:
+		if p.Text != "" {
+			t.indented("(thinks) ", shown(p, p.Text))
+		}
+	case events.PartCall:
+		t.call(p)
+	case events.PartData:
+		t.indented("", shown(p, p.JSON))
+	case events.PartImage, events.PartFile:
+		t.indented("", fmt.Sprintf("<%s %s, %s, %d bytes>", p.Type, oneLine(p.Name), oneLine(p.MediaType), p.Bytes))
+	case events.PartSource:
+		t.indented("", fmt.Sprintf("<source %s %s>", oneLine(p.Title), oneLine(p.URL)))
+	case events.PartProviderCall, events.PartProviderResult:
+		t.indented("", fmt.Sprintf("<%s %s>", p.Type, oneLine(p.Name)))
+	}
+}
+
+func (t *TextWriter) call(p Part) {
+	if p.Call == nil {
+		return
+	}
+	arguments := oneLine(p.Arguments)
+	if arguments == "" {
+		arguments = "{}"
+	}
+	t.indented("-> ", fmt.Sprintf("%s %s  [%s %s]", oneLine(p.Name), arguments, p.Call.ID, p.Call.Status))
+	for _, r := range p.Call.Result {
+		t.indented("   ", shown(r, r.Text+r.JSON))
+	}
+}
+
+// shown is a text, with a word about what is missing of it.
+func shown(p Part, text string) string {
+	switch {
+	case p.Blob != "" && text == "":
+		return fmt.Sprintf("<%d bytes, %s>", p.Bytes, p.Blob)
+	case p.Truncated:
+		return fmt.Sprintf("%s … <%d bytes in all>", text, p.Bytes)
+	}
+	return text
+}
+
+// indented writes text with its first line behind a mark and the others below it.
+func (t *TextWriter) indented(mark, text string) {
+	const margin = "  "
+	text = strings.TrimRight(events.RepairText(text), "\r\n ")
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			mark = strings.Repeat(" ", len(mark))
+		}
+		t.printf("%s\n", strings.TrimRight(margin+mark+line, " \r"))
+	}
+}
+
+// ends tells how those turns ended whose last message is n, or which had none
+// and began behind it.
+func (t *TextWriter) ends(turns []Turn, n int) {
+	for _, turn := range turns {
+		if turn.Turn <= t.told || turn.Status == TurnRunning || turn.Last > n || turn.First > n+1 {
+			continue
+		}
+		t.told = turn.Turn
+		t.printf("\n-- %s\n", outcomeOf(turn))
+	}
+}
+
+func outcomeOf(turn Turn) string {
+	s := fmt.Sprintf("turn %d %s", turn.Turn, turn.Status)
+	switch turn.Status {
+	case TurnCompleted:
+		if turn.Finish != events.FinishComplete {
+			s += ": " + string(turn.Finish)
+		}
+	case TurnFailed:
+		s += fmt.Sprintf(": %s: %s", turn.Class, oneLine(turn.Message))
+	case TurnInterrupted:
+		if turn.Reason != "" {
+			s += ": " + oneLine(turn.Reason)
+		}
+	case TurnRunning:
+	}
+	u := turn.Totals.Usage
+	return s + fmt.Sprintf(" (%s, %s, %d tokens in, %d out)",
+		count(turn.Totals.Steps, "step"), count(turn.Totals.Calls, "call"), u.Input+u.CacheRead+u.CacheWrite, u.Output)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (t *TextWriter) foot(p Transcript) {
+	for _, w := range p.Waiting {
+		text := oneLine(w.Text)
+		if w.Truncated {
+			text += " …"
+		}
+		t.printf("\n.. waiting: %s\n", text)
+	}
+	switch {
+	case p.Status == StatusInterrupting:
+		t.printf("\n.. turn %d is being interrupted\n", p.Turn)
+	case p.RetryAt != 0:
+		t.printf("\n.. step %s is tried again at %s\n", p.Step, t.clock(p.RetryAt))
+	case p.Step != "":
+		t.printf("\n.. step %s, attempt %d, is under way\n", p.Step, p.Attempt)
+	case p.Status == StatusRunning:
+		t.printf("\n.. turn %d waits for tools\n", p.Turn)
+	}
+}
+
+func (t *TextWriter) clock(at events.Time) string {
+	return at.Time().In(t.zone).Format("2006-01-02 15:04:05")
+}
+
+// oneLine is text without line breaks.
+func oneLine(s string) string { return strings.Join(strings.Fields(events.RepairText(s)), " ") }
