@@ -52,13 +52,14 @@ func Signals(t *testing.T, r Rig) {
 		{"a runner that is gone does not answer", func(b *bench) {
 			ctx, cancel := context.WithTimeout(b.ctx, patience/2)
 			defer cancel()
-			if a, err := b.Signals.AskRunner(ctx, "gone", question("c1")); err == nil {
+			if a, err := b.Signals.AskRunner(ctx, group+".gone", question("c1")); err == nil {
 				b.Errorf("got %+v from nobody", a)
 			}
 		}},
 		{"a runner answers for its claims, each for itself", func(b *bench) {
 			k := b.key("a")
-			for _, process := range []string{"one", "two"} {
+			processes := []string{group + ".one", group + ".two"} // names begin with the group
+			for _, process := range processes {
 				runner := b.Rig.Runner(group)
 				b.background(func(ctx context.Context) error {
 					return runner.Answer(ctx, process, func(q protocol.RunnerQuestion) bool {
@@ -69,8 +70,9 @@ func Signals(t *testing.T, r Rig) {
 					})
 				})
 			}
-			for _, process := range []string{"one", "two"} {
-				for _, claim := range []string{"of one", "of two"} {
+			for _, process := range processes {
+				for _, other := range processes {
+					claim := "of " + other
 					q := question(claim)
 					q.Chat = k.Chat
 					var answer protocol.RunnerAnswer
