@@ -69,7 +69,9 @@ func (o *Orchestrator) runAttempt(ctx context.Context, w protocol.ModelWork, del
 	}
 	ended := chat.AttemptEnded{Step: w.Step, Attempt: w.Attempt, Interrupted: true}
 	if !e.state.Interrupting() {
-		ended, err = o.ask(ctx, w, e.state)
+		l := &listener{o: o, key: k, work: w, poke: make(chan struct{}, 1)}
+		defer l.letGo() // after the outcome is stored: a model may take its time
+		ended, err = o.ask(ctx, l, e.state)
 	}
 	if errors.Is(err, errUnwanted) {
 		count(ctx, o.metrics.late, "kind", "answer")
@@ -132,10 +134,6 @@ func (o *Orchestrator) closeLost(ctx context.Context, w protocol.ModelWork) erro
 	return err
 }
 
-// errTooLate means that a message waited so long for its turn that whoever sent
-// it has given up.
-var errTooLate = errors.New("its turn came too late")
-
 // settleInTurn is settle in the chat's mailbox.
 func (o *Orchestrator) settleInTurn(ctx context.Context, k events.Key, m chat.Message, p patience) (outcome, error) {
 	settled := make(chan outcome, 1)
@@ -164,11 +162,11 @@ func (o *Orchestrator) freshly(ctx context.Context, k events.Key) (entry, error)
 	}
 }
 
-// ask builds the request, asks the model and gives what came of it.
+// ask builds the request, has l ask the model and gives what came of it.
 // [errUnwanted] means that nobody wants to know any more, [errStopping] that it
 // was broken off because the orchestrator stops.
-func (o *Orchestrator) ask(ctx context.Context, w protocol.ModelWork, s chat.State) (chat.AttemptEnded, error) {
-	ended := chat.AttemptEnded{Step: w.Step, Attempt: w.Attempt}
+func (o *Orchestrator) ask(ctx context.Context, l *listener, s chat.State) (chat.AttemptEnded, error) {
+	ended := chat.AttemptEnded{Step: l.work.Step, Attempt: l.work.Attempt}
 	r := chat.Prompt(s)
 	err := o.fill(ctx, s.Key(), &r)
 	if failed, ok := errors.AsType[*model.Error](err); ok {
@@ -186,7 +184,6 @@ func (o *Orchestrator) ask(ctx context.Context, w protocol.ModelWork, s chat.Sta
 	o.metrics.running.Add(ctx, 1)
 	defer o.metrics.running.Add(ctx, -1)
 
-	l := &listener{o: o, key: s.Key(), work: w, poke: make(chan struct{}, 1), started: time.Now()}
 	o.attempts.add(l)
 	defer o.attempts.remove(l)
 	if err := l.listen(ctx, m, r); err != nil {

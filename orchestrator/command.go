@@ -22,25 +22,44 @@ type command struct {
 	refused *protocol.RefusedError // every replica would refuse it for ever
 }
 
-// readCommand takes a stored command apart. What is wrong with it stands in the
-// result.
-func readCommand(verb string, m protocol.Stored) command {
-	c := command{stored: m, id: protocol.DerivedCommandID(m.Time, m.Sequence)}
-	c.message = chat.Command{Sequence: m.Sequence, By: m.Get(protocol.HeaderBy), Verb: protocol.Verb(verb)}
+// identified is a stored command with its id, not read yet.
+func identified(m protocol.Stored) command {
+	c := command{stored: m}
 	id, err := protocol.CommandID(m.Get(protocol.HeaderID), m.Time, m.Sequence)
-	if err == nil {
-		c.id = id
-		c.message.Body, err = protocol.DecodeCommand(verb, m.Body)
+	if err != nil {
+		id = protocol.DerivedCommandID(m.Time, m.Sequence)
+		c.refuse(err)
 	}
-	c.message.ID = c.id
-	if err == nil && len(c.message.By) > maxByBytes {
-		err = &protocol.RefusedError{Code: events.CodeBadCommand, Detail: fmt.Sprintf("header %s: at most %d bytes are allowed", protocol.HeaderBy, maxByBytes)}
+	c.id = id
+	return c
+}
+
+// read takes the command apart. What is wrong with it stands in refused.
+func (c *command) read() {
+	_, verb, err := protocol.ParseCommandSubject(c.stored.Subject)
+	if err != nil {
+		c.refuse(err)
 	}
-	c.message.By = events.RepairText(c.message.By)
-	if err != nil && !errors.As(err, &c.refused) {
+	c.message = chat.Command{
+		ID: c.id, Sequence: c.stored.Sequence, Verb: protocol.Verb(verb), By: events.RepairText(c.stored.Get(protocol.HeaderBy)),
+	}
+	if len(c.message.By) > maxByBytes {
+		c.refuse(fmt.Errorf("header %s: at most %d bytes are allowed", protocol.HeaderBy, maxByBytes))
+	}
+	if c.refused == nil {
+		c.message.Body, err = protocol.DecodeCommand(verb, c.stored.Body)
+		c.refuse(err)
+	}
+}
+
+// refuse remembers the first thing that is wrong with the command.
+func (c *command) refuse(err error) {
+	if err == nil || c.refused != nil {
+		return
+	}
+	if !errors.As(err, &c.refused) {
 		c.refused = &protocol.RefusedError{Code: events.CodeBadCommand, Detail: err.Error()}
 	}
-	return c
 }
 
 // handling is one delivery of a command in hand.
@@ -54,12 +73,8 @@ type handling struct {
 
 // takeCommand puts a delivered command into its chat's mailbox.
 func (o *Orchestrator) takeCommand(ctx context.Context, d protocol.Delivery, done func()) {
-	k, verb, err := protocol.ParseCommandSubject(d.Subject())
-	h := &handling{delivery: d, key: k, taken: time.Now()}
-	h.own = readCommand(verb, storedOf(d))
-	if err != nil {
-		h.own.refused = &protocol.RefusedError{Code: events.CodeBadCommand, Detail: err.Error()}
-	}
+	k, _, _ := protocol.ParseCommandSubject(d.Subject()) // a wrong one is refused when it is read
+	h := &handling{delivery: d, key: k, taken: time.Now(), own: identified(storedOf(d))}
 	o.boxes.post(k, task{
 		run:  func() error { return o.handleCommand(ctx, h) },
 		done: func(err error) { o.endCommand(ctx, h, err); done() },
@@ -83,10 +98,16 @@ func (o *Orchestrator) handleCommand(ctx context.Context, h *handling) error {
 	if o.isStopping() {
 		return errStopping
 	}
+	p := o.commandPatience(h.taken)
+	if time.Now().After(p.until) {
+		return errTooLate // others shall have the room
+	}
+	h.deciding = h.own.id
+	h.own.read()
+	h.deciding = ""
 	if h.own.refused != nil {
 		return o.refuse(ctx, h, h.own.refused)
 	}
-	p := o.commandPatience(h.taken)
 	s, err := o.decideInOrder(ctx, h, p)
 	if refused, ok := errors.AsType[*protocol.RefusedError](err); ok {
 		return o.refuse(ctx, h, refused)

@@ -21,6 +21,11 @@ type stoppedError struct{ why string }
 
 func (e *stoppedError) Error() string { return "chat is stopped: " + e.why }
 
+func isStopped(err error) bool {
+	_, stopped := errors.AsType[*stoppedError](err)
+	return stopped
+}
+
 // load gives a state to decide from. Unless fresh is set it may be old, which
 // is good enough for a decision that ends in a commit: the fence guards it.
 func (o *Orchestrator) load(ctx context.Context, k events.Key) (e entry, fresh bool, err error) {

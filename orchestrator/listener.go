@@ -26,12 +26,13 @@ var errUnwanted = errors.New("the attempt is not open any more")
 // listener hears one model out. Everything but poke belongs to the goroutine
 // that calls listen.
 type listener struct {
-	o       *Orchestrator
-	key     events.Key
-	work    protocol.ModelWork
-	poke    chan struct{} // somebody says that the attempt may be unwanted
-	started time.Time
+	o    *Orchestrator
+	key  events.Key
+	work protocol.ModelWork
+	poke chan struct{} // somebody says that the attempt may be unwanted
 
+	pieces  chan piece // closed when the model has let go
+	started time.Time
 	heard   time.Time // when anything came last
 	content time.Time // when content came last
 	looked  time.Time // when the chat was asked last
@@ -52,17 +53,14 @@ type piece struct {
 }
 
 // listen asks the model and listens until it is done, silent for too long, or
-// not wanted. The model has let go when it returns.
+// not wanted. The model is told to stop when it returns; letGo waits for that.
 func (l *listener) listen(ctx context.Context, m model.Model, r model.Request) error {
 	asking, stopAsking := context.WithCancel(ctx)
-	pieces := make(chan piece)
-	go stream(asking, m, r, pieces)
-	defer func() {
-		stopAsking()
-		for range pieces { // until the stream is closed
-		}
-	}()
+	defer stopAsking()
+	l.pieces = make(chan piece)
+	go stream(asking, m, r, l.pieces)
 
+	l.started = time.Now()
 	l.heard, l.content, l.looked = l.started, l.started, l.started
 	l.feed = feed{o: l.o, key: l.key, work: l.work}
 	defer l.feed.flush(ctx)
@@ -75,7 +73,7 @@ func (l *listener) listen(ctx context.Context, m model.Model, r model.Request) e
 		var came *piece
 		poked := false
 		select {
-		case p, ok := <-pieces:
+		case p, ok := <-l.pieces:
 			if !ok {
 				p.err = &model.Error{Class: events.ClassIncomplete, Message: "the model broke off"}
 			}
@@ -84,7 +82,7 @@ func (l *listener) listen(ctx context.Context, m model.Model, r model.Request) e
 			poked = true
 		case <-timer.C:
 		case <-l.o.stopping:
-			if came = arrived(pieces); came == nil {
+			if came = arrived(l.pieces); came == nil {
 				return errStopping
 			}
 		case <-ctx.Done():
@@ -100,6 +98,15 @@ func (l *listener) listen(ctx context.Context, m model.Model, r model.Request) e
 		if came != nil {
 			l.take(ctx, *came)
 		}
+	}
+}
+
+// letGo waits until the model has let go, if it was asked.
+func (l *listener) letGo() {
+	if l.pieces == nil {
+		return
+	}
+	for range l.pieces { // until the stream is closed
 	}
 }
 

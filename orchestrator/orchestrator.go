@@ -15,8 +15,14 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
-// loopPause is how long a loop waits before it asks a port again that failed.
-const loopPause = time.Second
+const (
+	// loopPause is how long a loop waits before it asks a port again that failed.
+	loopPause = time.Second
+
+	// stoppedDelay is for how long the work of a stopped chat is given back: only
+	// a restart, or another process, may see it otherwise.
+	stoppedDelay = 30 * time.Second
+)
 
 // errStopping means that work was not begun, or not gone on with, because the
 // orchestrator stops: its message goes back at once.
@@ -297,6 +303,9 @@ func (o *Orchestrator) endDelivery(ctx context.Context, d protocol.Delivery, whe
 			return
 		}
 	case errors.Is(err, errStopping):
+	case isStopped(err):
+		o.later(ctx, d, stoppedDelay)
+		return
 	case o.isFault(err):
 		o.fault(ctx, where, k, err)
 	case o.isVersion(ctx, err):

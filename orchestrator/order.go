@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/everturn/everturn/chat"
-	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -109,11 +108,10 @@ func (o *Orchestrator) firstStored(ctx context.Context, h *handling, from uint64
 	case m.Sequence == h.own.stored.Sequence:
 		return h.own, true, nil
 	}
-	_, verb, err := protocol.ParseCommandSubject(m.Subject)
-	c = readCommand(verb, m)
-	if err != nil {
-		c.refused = &protocol.RefusedError{Code: events.CodeBadCommand, Detail: err.Error()}
-	}
+	c = identified(m)
+	h.deciding = c.id
+	c.read()
+	h.deciding = ""
 	return c, true, nil
 }
 

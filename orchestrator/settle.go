@@ -10,6 +10,10 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
+// errTooLate means that a message waited so long for its turn that nobody waits
+// for it any more, or that others should have its place.
+var errTooLate = errors.New("its turn came too late")
+
 // outcome is what became of a message.
 type outcome struct {
 	entry     entry // after it; unless committed, as the leader had it
@@ -84,9 +88,8 @@ func (o *Orchestrator) decisionTime(m chat.Message, e entry) events.Time {
 // hopeless reports whether trying again cannot help this process: the chat is
 // damaged, a newer release wrote it, or the commit will always be too large.
 func hopeless(err error) bool {
-	_, stopped := errors.AsType[*stoppedError](err)
 	_, version := errors.AsType[*events.VersionError](err)
-	return stopped || version || errors.Is(err, errTooLarge)
+	return isStopped(err) || version || errors.Is(err, errTooLarge)
 }
 
 // dispatch brings everything that s owes on its way. What is there already

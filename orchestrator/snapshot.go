@@ -24,12 +24,15 @@ const (
 )
 
 // snapshot is a folded state as the store holds it. It counts only if the log's
-// message at Seq has the hash.
+// message at Seq has the hash. Rules and PromptRules are those its writer knew: a
+// state may hold turns that ran under them.
 type snapshot struct {
-	Seq   uint64          `json:"seq"`
-	Rev   uint64          `json:"rev"`
-	Hash  string          `json:"hash"`
-	State json.RawMessage `json:"state"`
+	Seq         uint64          `json:"seq"`
+	Rev         uint64          `json:"rev"`
+	Hash        string          `json:"hash"`
+	Rules       int             `json:"rules"`
+	PromptRules int             `json:"prompt_rules"`
+	State       json.RawMessage `json:"state"`
 }
 
 // packed is the snapshot of e as it is stored.
@@ -38,7 +41,9 @@ func packed(e entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(snapshot{Seq: e.sequence, Rev: e.state.Rev(), Hash: e.state.Prev(), State: state})
+	b, err := json.Marshal(snapshot{
+		Seq: e.sequence, Rev: e.state.Rev(), Hash: e.state.Prev(), Rules: chat.Rules, PromptRules: chat.PromptRules, State: state,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("encode snapshot: %w", err)
 	}
@@ -57,6 +62,9 @@ func unpacked(content []byte) (entry, error) {
 	var s snapshot
 	if err := json.Unmarshal(b, &s); err != nil {
 		return entry{}, fmt.Errorf("decode snapshot: %w", err)
+	}
+	if s.Rules > chat.Rules || s.PromptRules > chat.PromptRules {
+		return entry{}, errors.New("decode snapshot: a newer release wrote it")
 	}
 	state, err := chat.Decode(s.State)
 	if err != nil {

@@ -76,9 +76,8 @@ func (o *Orchestrator) sweepChat(ctx context.Context, k events.Key) error {
 }
 
 func (o *Orchestrator) endSweep(ctx context.Context, k events.Key, err error) {
-	_, stopped := errors.AsType[*stoppedError](err)
 	switch {
-	case err == nil, stopped, o.isVersion(ctx, err):
+	case err == nil, isStopped(err), o.isVersion(ctx, err):
 	case o.isFault(err):
 		o.fault(ctx, "sweep", k, err)
 	default:
