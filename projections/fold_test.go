@@ -140,8 +140,10 @@ func TestWhatPeopleRead(t *testing.T) {
 				{created()},
 				{said("i1", "go"), started(1, "i1"), asked(1, 1, 1)},
 				{said("i2", "and then")},
-				{events.StepFailed{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Class: events.ClassAuth},
-					events.TurnFailed{Turn: 1, Class: events.ClassAuth, Message: "no key"}},
+				{
+					events.StepFailed{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Class: events.ClassAuth},
+					events.TurnFailed{Turn: 1, Class: events.ClassAuth, Message: "no key"},
+				},
 			},
 			want: read{
 				Title: "go", Status: projections.StatusFailed,
@@ -156,8 +158,10 @@ func TestWhatPeopleRead(t *testing.T) {
 				{created()},
 				{said("i1", "go"), started(1, "i1"), asked(1, 1, 1)},
 				{events.TurnInterruptRequested{Turn: 1, Reason: "enough"}},
-				{events.StepInterrupted{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Parts: []events.Part{events.Text("half an")}},
-					events.TurnInterrupted{Turn: 1, Reason: "enough"}},
+				{
+					events.StepInterrupted{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Parts: []events.Part{events.Text("half an")}},
+					events.TurnInterrupted{Turn: 1, Reason: "enough"},
+				},
 			},
 			want: read{
 				Title: "go", Status: projections.StatusIdle,
@@ -182,8 +186,11 @@ func TestWhatPeopleRead(t *testing.T) {
 			log: story{
 				{created()},
 				{said("i1", "go"), started(1, "i1"), asked(1, 1, 1)},
-				{events.TurnInterruptRequested{Turn: 1},
-					events.StepInterrupted{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1}, events.TurnInterrupted{Turn: 1}},
+				{
+					events.TurnInterruptRequested{Turn: 1},
+					events.StepInterrupted{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1},
+					events.TurnInterrupted{Turn: 1},
+				},
 			},
 			want: read{
 				Title: "go", Status: projections.StatusIdle,
@@ -195,7 +202,9 @@ func TestWhatPeopleRead(t *testing.T) {
 			log: story{
 				{created()},
 				{said("i1", "one"), started(1, "i1"), asked(1, 1, 1)},
-				{said("i2", "two")}, {said("i3", "three")}, {said("i4", "four")},
+				{said("i2", "two")},
+				{said("i3", "three")},
+				{said("i4", "four")},
 				{events.InputWithdrawn{Input: "i3"}},
 				{answered(1, 1, events.Text("1")), completed(1), started(2, "i2", "i4"), asked(2, 1, 1)},
 			},
@@ -221,8 +230,10 @@ func TestWhatPeopleRead(t *testing.T) {
 		{
 			name: "a title that was set stays, and archiving hides nothing",
 			log: story{
-				{events.ChatCreated{Title: "first"}}, {events.ChatTitled{Title: "second"}},
-				{said("i1", "go"), started(1, "i1"), asked(1, 1, 1)}, {events.ChatArchived{}},
+				{events.ChatCreated{Title: "first"}},
+				{events.ChatTitled{Title: "second"}},
+				{said("i1", "go"), started(1, "i1"), asked(1, 1, 1)},
+				{events.ChatArchived{}},
 			},
 			want: read{
 				Title: "second", Status: projections.StatusRunning, Archived: true,

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/everturn/everturn/events"
@@ -52,12 +53,13 @@ func (t *Transcript) end(from, to int) {
 }
 
 func (w waitingInput) shown() Waiting {
-	var text string
+	var all strings.Builder
 	apart := false
 	for _, p := range w.accepted.Parts {
-		text += p.Text
+		all.WriteString(p.Text)
 		apart = apart || p.Blob != ""
 	}
+	text := all.String()
 	cut := cutText(text, maxWaitingBytes)
 	return Waiting{
 		Input: w.accepted.Input, Rev: w.rev, At: w.at, Mode: w.accepted.Mode, By: w.accepted.By,

@@ -117,7 +117,7 @@ func TestAPageBehindTheLastMessageIsEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := decoded(t, answer); len(got.Messages) != 0 || got.Next != 0 || got.Rev != 3 {
-		t.Errorf("%d messages, next %d, rev %d; want none, none, 3", len(got.Messages), got.Next, got.Rev)
+		t.Errorf("%d messages, next %d, rev %d; want an empty page and rev 3", len(got.Messages), got.Next, got.Rev)
 	}
 	if !strings.Contains(string(answer), `"messages":[]`) {
 		t.Errorf("answer %s, want an empty list of messages", answer)

@@ -2,6 +2,7 @@ package projections_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func TestTextSaysWhatIsGoingOn(t *testing.T) {
 	t.Parallel()
 
 	begun := oneTurn()[:2]
-	withCall := append(begun[:2:2], []events.Event{answered(1, 1, call(1, "read", "{}")), handedOut(1, 1, 1)})
+	withCall := slices.Concat(begun, story{{answered(1, 1, call(1, "read", "{}")), handedOut(1, 1, 1)}})
 	for _, tt := range []struct {
 		name string
 		log  story

@@ -48,6 +48,13 @@ func (c *Chat) Claim(call events.CallID, delivery uint64) (string, chat.Decision
 	return m.Claim.Claim, c.Handle(m)
 }
 
+// ClaimSilent claims a call whose earlier runner does not answer any more.
+func (c *Chat) ClaimSilent(call events.CallID, delivery uint64) chat.Decision {
+	m := c.claim(call, delivery)
+	m.Holder = chat.HolderSilent
+	return c.Handle(m)
+}
+
 func (c *Chat) claim(call events.CallID, delivery uint64) chat.Claim {
 	id := c.ID()
 	return chat.Claim{Claim: protocol.Claim{

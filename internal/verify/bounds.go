@@ -19,32 +19,23 @@ func (h *history) size(e Entry) {
 
 // eventSize judges what an event holds against the limits of I20.
 func (h *history) eventSize(e events.Event) {
+	h.parts(events.Parts(e))
 	switch e := e.(type) {
-	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-		events.CommandNoted, events.InputWithdrawn, events.TurnStarted, events.TurnInterruptRequested,
-		events.TurnCompleted, events.TurnInterrupted, events.ToolRequested, events.ToolStarted:
-		// Nothing of a size of its own, or judged where it is folded.
 	case events.CommandRejected:
 		h.message(e.Message)
-	case events.InputAccepted:
-		h.parts(e.Parts)
 	case events.TurnFailed:
+		h.message(e.Message)
+	case events.StepFailed:
 		h.message(e.Message)
 	case events.StepRequested:
 		if e.Attempt > events.MaxAttemptsPerStep {
 			h.breaks(RuleBounds, Place{}, "step %s has %d attempts, at most %d may be", e.Step, e.Attempt, events.MaxAttemptsPerStep)
 		}
-	case events.StepCompleted:
-		h.parts(e.Parts)
-	case events.StepFailed:
-		h.message(e.Message)
 	case events.StepInterrupted:
-		h.parts(e.Parts)
 		if n := textBytes(e.Parts); n > events.MaxPartialBytes {
 			h.breaks(RuleBounds, Place{}, "interrupted step %s keeps %d bytes, at most %d may be", e.Step, n, events.MaxPartialBytes)
 		}
 	case events.ToolCompleted:
-		h.parts(e.Parts)
 		if n := textBytes(e.Parts); n > events.MaxResultBytes {
 			h.breaks(RuleBounds, Place{}, "result of call %s shows %d bytes, at most %d may be", e.Call, n, events.MaxResultBytes)
 		}

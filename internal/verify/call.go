@@ -20,6 +20,7 @@ type call struct {
 	requested Place // handed out
 	request   events.ToolRequested
 	started   Place // the newest licence
+	licence   events.ToolStarted
 	starts    int
 	result    Place
 	status    events.ToolStatus
@@ -189,7 +190,7 @@ func (h *history) toolStarted(e events.ToolStarted) {
 	case !c.request.Idempotent && c.starts > 1:
 		h.breaks(RuleOnce, c.started, "%s starts twice, and its tool is not idempotent", what)
 	}
-	c.started = h.here
+	c.started, c.licence = h.here, e
 }
 
 func (h *history) toolCompleted(e events.ToolCompleted) {
@@ -250,11 +251,27 @@ func (h *history) settledByRule(c *call, e events.ToolCompleted) {
 		if !c.requested.known() || !c.request.Idempotent && c.starts == 0 {
 			h.breaks(RuleLicence, c.asked, "%s is unknown though it certainly never began", what)
 		}
+		h.givenUp(c)
 	case events.ToolTimeout, events.ToolCancelled:
 		if !certainlyNot {
 			h.breaks(RuleLicence, c.requested, "%s is %s though it may have had its effect", what, e.Status)
 		}
 		h.settledBecause(c, e)
+	}
+}
+
+// givenUp judges a call that a claim settles as unknown: another claim than the
+// one that was granted, and not before the grant has died.
+func (h *history) givenUp(c *call) {
+	if h.cause.Kind != events.CausedByClaim || c.starts == 0 {
+		return
+	}
+	what := describe(c.id, "call")
+	if h.cause.ID == c.licence.Claim {
+		h.breaks(RuleLicence, c.started, "%s is given up because its own claim was asked again", what)
+	}
+	if age := h.at.Sub(c.licence.At); age < events.Dead {
+		h.breaks(RuleLicence, c.started, "%s is given up %s after its start, when it may still begin", what, age)
 	}
 }
 

@@ -33,17 +33,15 @@ func (h *history) inputAccepted(e events.InputAccepted) {
 func (h *history) inputWithdrawn(e events.InputWithdrawn) { h.settle(e.Input, "withdrawn") }
 
 // settle takes an input out of those that wait.
-func (h *history) settle(id, how string) (events.SendMode, bool) {
+func (h *history) settle(id, how string) {
 	i := h.findWaiting(id)
 	if i < 0 {
 		at, _ := h.settled.get(id)
 		h.breaks(RuleInputs, at, "input %s is %s, but does not wait", id, how)
-		return "", false
+		return
 	}
-	mode := h.waiting[i].mode
 	h.waiting = slices.Delete(h.waiting, i, i+1)
 	h.settled.put(id, h.here)
-	return mode, true
 }
 
 // take settles the inputs that a turn begins with. Within a mode none overtakes

@@ -27,11 +27,11 @@ func TestMutatedLogsAreReported(t *testing.T) {
 	for _, tt := range slices.Concat(chainMutations(), turnMutations(), stepMutations(), callMutations(), licenceMutations(), restMutations()) {
 		t.Run(string(tt.rule)+" "+tt.name, func(t *testing.T) {
 			t.Parallel()
-			make := tt.story
-			if make == nil {
-				make = story
+			tell := tt.story
+			if tell == nil {
+				tell = story
 			}
-			found := check(tt.mutate(logOf(make(t))).chain(t), verify.Options{Idle: true})
+			found := check(tt.mutate(logOf(tell(t))).chain(t), verify.Options{Idle: true})
 			if !slices.ContainsFunc(found, func(v verify.Violation) bool { return v.Rule == tt.rule }) {
 				t.Errorf("not reported; found: %v", found)
 			}
@@ -41,7 +41,7 @@ func TestMutatedLogsAreReported(t *testing.T) {
 
 func TestTheStoriesAreLegal(t *testing.T) {
 	t.Parallel()
-	for _, c := range []*chatgen.Chat{story(t), lengthStory(t)} {
+	for _, c := range []*chatgen.Chat{story(t), lengthStory(t), lostStory(t)} {
 		for _, v := range check(logOf(c).chain(t), verify.Options{Idle: true}) {
 			t.Error(v)
 		}
@@ -332,6 +332,14 @@ func licenceMutations() []mutation {
 		}},
 		{verify.RuleLicence, "changed: a call that never began is called unknown", nil, func(l log) log {
 			return change(l, 1, func(e *events.ToolCompleted) { e.Status = events.ToolUnknown })
+		}},
+		{verify.RuleLicence, "changed: the claim that gave a call up is its own", lostStory, func(l log) log {
+			start := l.at(nth[events.ToolStarted](l, 1)).(events.ToolStarted)
+			l[nth[events.ToolCompleted](l, 1).commit].Cause.ID = start.Claim
+			return l
+		}},
+		{verify.RuleLicence, "changed: a call is given up while it may still begin", lostStory, func(l log) log {
+			return change(l, 1, func(e *events.ToolStarted) { e.At = e.At.Add(events.Skew) })
 		}},
 		{verify.RuleLicence, "moved: a start past the result", nil, func(l log) log {
 			return l.move(nth[events.ToolStarted](l, 3), nth[events.ToolCompleted](l, 4))

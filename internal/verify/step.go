@@ -26,7 +26,6 @@ type step struct {
 
 	class   events.ErrorClass // of the failure
 	retryAt events.Time
-	quick   int // quick retries of broken streams so far
 
 	stop  events.Stop
 	calls []*call

@@ -77,7 +77,25 @@ func story(t *testing.T) *chatgen.Chat {
 	return c
 }
 
-// refused is a turn whose model declines, with a call and without.
+// lostStory is a call whose runner is lost, so that nobody knows what it did.
+func lostStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := chatgen.New(ann)
+	c.Create(events.Settings{})
+	c.Send("one")
+	c.Answer(chatgen.Call(chatgen.ToolBoth, chatgen.ArgumentsValid))
+	call := events.CallID{Turn: 1, Step: 1, Ordinal: 1}
+	c.Claim(call, 1)
+	c.Wait(events.Dead)
+	c.ClaimSilent(call, 2)
+	c.Answer(events.Text("nobody knows"))
+	if turn, running := c.State.Running(); running {
+		t.Fatalf("turn %d of the story is still open", turn)
+	}
+	return c
+}
+
+// lengthStory is a turn whose answers are cut off, with a call and without.
 func lengthStory(t *testing.T) *chatgen.Chat {
 	t.Helper()
 	c := chatgen.New(ann)

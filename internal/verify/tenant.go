@@ -40,30 +40,14 @@ func (h *history) content(d events.Digest) {
 
 // contentOf lists the content of the chat that an event refers to.
 func contentOf(e events.Event) []events.Digest {
-	var parts []events.Part
 	var found []events.Digest
-	switch e := e.(type) {
-	case events.InputAccepted:
-		parts = e.Parts
-	case events.StepCompleted:
-		parts = e.Parts
-	case events.StepInterrupted:
-		parts = e.Parts
-	case events.ToolCompleted:
-		parts = e.Parts
-		if e.Blob != "" {
-			found = append(found, e.Blob)
-		}
-	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-		events.CommandRejected, events.CommandNoted, events.InputWithdrawn, events.TurnStarted,
-		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
-		events.StepRequested, events.StepFailed, events.ToolRequested, events.ToolStarted:
-		return nil
-	}
-	for _, p := range parts {
+	for _, p := range events.Parts(e) {
 		if p.Blob != "" {
 			found = append(found, p.Blob)
 		}
+	}
+	if e, ok := e.(events.ToolCompleted); ok && e.Blob != "" {
+		found = append(found, e.Blob)
 	}
 	return found
 }
@@ -78,10 +62,6 @@ func digestsOf(e events.Event) []events.Digest {
 		return []events.Digest{e.Prompt}
 	case events.ToolRequested:
 		return []events.Digest{e.Manifest, e.Arguments}
-	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
-		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
-		events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolStarted, events.ToolCompleted:
 	}
 	return nil
 }
