@@ -68,6 +68,17 @@ func (b blobs) Get(ctx context.Context, k events.Key, d events.Digest) ([]byte, 
 	})
 }
 
+// Blob is stored content.
+func (s *Server) Blob(k events.Key, d events.Digest) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	content, ok := s.blobs[blobKey{k, d}]
+	if !ok {
+		return nil, fmt.Errorf("blob %s: %w", d, protocol.ErrNotFound)
+	}
+	return slices.Clone(content), nil
+}
+
 // tools implements [orchestrator.Tools].
 type tools struct{ p *Process }
 

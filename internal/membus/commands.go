@@ -89,6 +89,9 @@ func (c commands) Delete(ctx context.Context, sequence uint64) error {
 func (c commands) Reply(ctx context.Context, tenant string, r protocol.Reply) error {
 	subject := protocol.ReplySubject(tenant, r.ID)
 	_, err := step(ctx, c.p, Op{Kind: "commands.reply", Subject: subject, Stage: StageWrite}, func(Fate) (struct{}, error) {
+		if seen := c.p.server.options.Observer.Replied; seen != nil {
+			seen(tenant, r)
+		}
 		for _, listener := range c.p.server.replies[subject] {
 			select {
 			case listener <- r:

@@ -99,6 +99,7 @@ func ask[A any](ctx context.Context, p *Process, kind, subject string, body any,
 	if err != nil {
 		return answer, fmt.Errorf("%s: %w", kind, err)
 	}
+	s.asked(p.Name, subject, data)
 	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
 	defer cancel()
 	var answers [][]byte

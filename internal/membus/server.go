@@ -48,8 +48,15 @@ type Observer struct {
 	// took it out.
 	Settled func(kind string, m protocol.Stored)
 
+	// Asked is told of each request when its sender begins to send it, and who
+	// that is.
+	Asked func(process, subject string, request []byte)
+
 	// Answered is told of each answer to a request that is sent.
 	Answered func(subject string, request, answer []byte)
+
+	// Replied is told of each outcome of a command that is sent.
+	Replied func(tenant string, r protocol.Reply)
 
 	// Snapped is told of each snapshot that is stored.
 	Snapped func(k events.Key, version int)
@@ -125,6 +132,14 @@ func (s *Server) settled(kind string, m protocol.Stored) {
 func (s *Server) dispatched(subject string) {
 	if s.options.Observer.Dispatched != nil {
 		s.options.Observer.Dispatched(subject)
+	}
+}
+
+func (s *Server) asked(process, subject string, request []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.options.Observer.Asked != nil {
+		s.options.Observer.Asked(process, subject, request)
 	}
 }
 

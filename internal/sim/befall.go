@@ -154,7 +154,7 @@ func (r *run) mishap(what fault, full bool, f *membus.Fate) {
 		f.Drop = true
 	case faultTwice:
 		f.Twice = true
-	case faultStop, faultPause, faultSnapshots, faultSkew, faultJump, faultDelay, faultResend, faultModel, faultTool, faults:
+	case faultStop, faultPause, faultSnapshots, faultSkew, faultJump, faultDelay, faultResend, faultUpgrade, faultModel, faultTool, faults:
 		panic(fmt.Sprintf("sim: %s befalls no operation", what))
 	}
 }

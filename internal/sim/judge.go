@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/membus"
 	"github.com/everturn/everturn/internal/verify"
 	"github.com/everturn/everturn/protocol"
 )
@@ -44,6 +45,28 @@ func (r *run) lastWords() {
 	}
 }
 
+// judgeLastWords checks that what was said last was answered.
+func (r *run) judgeLastWords() {
+	for i, k := range r.server.Chats() {
+		input, turn, finished := newIDs(r.plan.seed, "last")(i+1), 0, false
+		for _, commit := range r.watch.chats[k].commits {
+			for _, e := range commit.Events {
+				switch e := e.(type) {
+				case events.TurnStarted:
+					if slices.Contains(e.Inputs, input) {
+						turn = e.Turn
+					}
+				case events.TurnCompleted:
+					finished = finished || turn != 0 && e.Turn == turn
+				}
+			}
+		}
+		if !finished {
+			r.breaks("%s: the last words were not answered", k)
+		}
+	}
+}
+
 // judge looks at all that the run has left behind.
 func (r *run) judge() {
 	r.judgeLogs()
@@ -73,7 +96,9 @@ func (r *run) judgeLogs() {
 			ledger = append(ledger, verify.Effect{Key: e.key, Call: e.call, IdempotencyKey: e.idem})
 		}
 	}
-	checker := verify.New(verify.Options{Idle: len(r.broken) == 0, Effects: ledger})
+	checker := verify.New(verify.Options{
+		Idle: len(r.broken) == 0, Effects: ledger, Shards: membus.DefaultShards, Blob: r.server.Blob,
+	})
 	for _, k := range r.server.Chats() {
 		for _, m := range r.server.Log(k) {
 			checker.Add(verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
@@ -186,6 +211,9 @@ func (r *run) judgeEffects() {
 			continue
 		}
 		ran[e.key][e.call] = true
+		if age := e.at.Sub(e.claimed); age > events.Grant {
+			r.breaks("%s: call %s began in %s %v after its licence was asked for", e.key, e.call, e.process, age)
+		}
 		if r.watch.skewed {
 			continue // the argument about grants needs clocks that agree
 		}

@@ -26,6 +26,7 @@ const (
 	faultJump                   // clocks differ by more than is allowed
 	faultDelay                  // time passes while operations wait
 	faultResend                 // a client publishes a command again
+	faultUpgrade                // runners come back with other manifests
 	faultModel                  // models fail
 	faultTool                   // tools fail, hang and panic
 	faults
@@ -33,7 +34,7 @@ const (
 
 var faultNames = [faults]string{
 	"crash", "stop", "pause", "refuse", "conflict", "lose", "late", "drop", "twice", "snapshots", "skew", "jump",
-	"delay", "resend", "model", "tool",
+	"delay", "resend", "upgrade", "model", "tool",
 }
 
 func (f fault) String() string { return faultNames[f] }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,11 +35,13 @@ func (p *provider) behave() {
 	p.bad = 0
 }
 
-func (p *provider) note(d events.Digest) (n int, bad float64) {
+func (p *provider) note(d events.Digest, journal bool) (n int, bad float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked[d]++
-	p.journal = append(p.journal, d)
+	if journal {
+		p.journal = append(p.journal, d)
+	}
 	return p.asked[d], p.bad
 }
 
@@ -47,6 +50,19 @@ func (p *provider) requests() []events.Digest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.journal
+}
+
+// large reports whether content stands in the request that the log has by digest
+// only: then its own digest is not the recorded one.
+func large(r model.Request) bool {
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			if len(p.Text) > events.MaxInlineBytes || len(p.Arguments) > events.MaxInlineBytes {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Names of the models: one says things, one calls tools.
@@ -67,7 +83,7 @@ const maxMessages = 14
 func (p *provider) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		digest := events.DigestOf(r.Canonical())
-		n, bad := p.note(digest)
+		n, bad := p.note(digest, !large(r))
 		draw := numbered(p.seed, "model "+string(digest), n)
 		if chance(draw, bad) {
 			p.fail(ctx, draw, yield)
@@ -154,6 +170,9 @@ func (p *provider) answer(draw *rand.Rand, r model.Request, bad bool) *model.Ans
 		default:
 			a.Parts = []events.Part{events.Text(fmt.Sprintf("answer %d", draw.IntN(1000)))}
 		}
+		if draw.IntN(largeOnceIn) == 0 {
+			a.Parts = append(a.Parts, events.Text(filler(draw)))
+		}
 		return a
 	}
 	if draw.IntN(2) == 0 {
@@ -192,7 +211,18 @@ func (p *provider) call(draw *rand.Rand, i int) events.Part {
 		c.Name = toolAlone
 	}
 	c.Arguments = fmt.Sprintf(`{"n":%d}`, draw.IntN(1000))
+	if c.Name == toolLookup && draw.IntN(largeOnceIn/2) == 0 {
+		c.Arguments = fmt.Sprintf(`{"text":%q}`, filler(draw))
+	}
 	return c
+}
+
+// largeOnceIn is how seldom content is too large to stand in a log.
+const largeOnceIn = 60
+
+// filler is text that is too large to stand in a log.
+func filler(draw *rand.Rand) string {
+	return strings.Repeat(fmt.Sprintf("word %d ", draw.IntN(10)), events.MaxInlineBytes/6+draw.IntN(1000))
 }
 
 // pause waits for d, and says whether it passed.

@@ -63,7 +63,6 @@ type run struct {
 	published []published
 	choices   *rand.Rand
 	chances   *rand.Rand
-	faulting  bool
 	faults    int
 	steps     int
 	broken    []string
@@ -74,8 +73,8 @@ func newRun(o Options) *run {
 	over, end := context.WithCancel(context.Background())
 	watch := newWatcher()
 	r := &run{
-		options: o, plan: p, world: newWorld(p, over, watch.observer()), watch: watch, trace: newTrace(o.Trace), end: end,
-		script: script(p), choices: draws(o.Seed, "choices"), chances: draws(o.Seed, "faults"), faulting: true,
+		options: o, plan: p, world: newWorld(p, over, watch), watch: watch, trace: newTrace(o.Trace), end: end,
+		script: script(p), choices: draws(o.Seed, "choices"), chances: draws(o.Seed, "faults"),
 	}
 	r.gate.paused = r.isPaused
 	return r
@@ -106,6 +105,7 @@ func (r *run) perform() Report {
 	if len(r.broken) == 0 {
 		r.lastWords()
 		r.rest("after the last words")
+		r.judgeLastWords()
 	}
 	r.judge()
 	r.end()

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type effect struct {
 	idem    string // idempotency key
 	process string
 	at      time.Time
+	claimed time.Time     // when its process sent the newest claim
 	log     int           // commits of the chat at that moment
 	ran     time.Duration // until it returned; 0 if it has not
 }
@@ -81,9 +83,8 @@ func (l *ledger) all() []*effect {
 
 const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
 
-// tools are those of one runner process. Over ends with the run: a tool that
-// hangs must not outlive it.
-func (w *world) tools(p *membus.Process) []toolrunner.Tool {
+// tools are those of one runner process, in one of their releases.
+func (w *world) tools(p *membus.Process, release int) []toolrunner.Tool {
 	parallel := true
 	var all []toolrunner.Tool
 	for _, m := range []protocol.Manifest{
@@ -94,6 +95,9 @@ func (w *world) tools(p *membus.Process) []toolrunner.Tool {
 		{Name: toolAlone, Schema: []byte(schema), Exclusive: true},
 	} {
 		m.Description, m.Policy, m.TimeoutMS = "does something", events.PolicyAllow, toolTimeout.Milliseconds()
+		if release > 0 && m.Name != toolOnce {
+			m.Description = fmt.Sprintf("does something else, %d", release)
+		}
 		all = append(all, toolrunner.Func(m, func(ctx context.Context, c toolrunner.Call) (toolrunner.Output, error) {
 			return w.act(ctx, p, m.Name, c)
 		}))
@@ -108,6 +112,7 @@ func (w *world) act(ctx context.Context, p *membus.Process, name string, c toolr
 	}
 	e := &effect{
 		key: c.Chat, call: c.ID, name: name, idem: c.Key, process: p.Name, at: time.Now(), log: len(w.server.Log(c.Chat)),
+		claimed: w.claimed(p.Name, c.Chat, c.ID),
 	}
 	n, bad := w.ledger.begin(e)
 	defer w.ledger.end(e)
@@ -132,5 +137,9 @@ func (w *world) act(ctx context.Context, p *membus.Process, name string, c toolr
 	if !pause(ctx, time.Duration(draw.IntN(longest))*time.Millisecond) {
 		return toolrunner.Output{}, ctx.Err()
 	}
-	return toolrunner.Output{Text: "done", IsError: draw.IntN(10) == 0}, nil
+	text := "done"
+	if draw.IntN(largeOnceIn/2) == 0 {
+		text = filler(draw)
+	}
+	return toolrunner.Output{Text: text, IsError: draw.IntN(10) == 0}, nil
 }

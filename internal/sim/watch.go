@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/everturn/everturn/chat"
@@ -20,7 +21,10 @@ type watcher struct {
 	dispatched map[string]bool // subjects of work and timers that were ever stored
 	broken     []string
 	seen       map[string]int // events, with what distinguishes them
-	skewed     bool           // clocks differ by more than is allowed
+
+	mu     sync.Mutex // guards what tools ask for
+	claims map[claimant]time.Time
+	skewed bool // clocks differ by more than is allowed
 }
 
 // watched is a chat: its state after each commit, and what of the commits is
@@ -38,7 +42,7 @@ type attempt struct {
 }
 
 func newWatcher() *watcher {
-	return &watcher{chats: map[events.Key]*watched{}, dispatched: map[string]bool{}, seen: map[string]int{}}
+	return &watcher{chats: map[events.Key]*watched{}, dispatched: map[string]bool{}, seen: map[string]int{}, claims: map[claimant]time.Time{}}
 }
 
 func (w *watcher) observer() membus.Observer {
@@ -46,7 +50,9 @@ func (w *watcher) observer() membus.Observer {
 		Appended:   w.appended,
 		Dispatched: func(subject string) { w.dispatched[subject] = true },
 		Settled:    w.settled,
+		Asked:      w.asked,
 		Answered:   w.answered,
+		Replied:    w.replied,
 	}
 }
 
@@ -104,6 +110,16 @@ func (c *watched) last() chat.State {
 		return chat.State{}
 	}
 	return c.states[len(c.states)-1]
+}
+
+// replied judges that a client is told what is on record.
+func (w *watcher) replied(_ string, r protocol.Reply) {
+	for k, c := range w.chats {
+		recorded, known := c.last().Outcome(r.ID)
+		if known && recorded != r {
+			w.breaks("%s: the outcome of command %s was told as %+v, and %+v is on record", k, r.ID, r, recorded)
+		}
+	}
 }
 
 // settled judges that a message may leave its queue.
@@ -182,6 +198,36 @@ func (w *watcher) toolSettled(work protocol.ToolWork) {
 	if s.CallOpen(work.Call) && !s.Interrupting() && !near && !w.skewed {
 		w.breaks("%s: work of call %s left its queue while the call is open", work.Key(), work.Call)
 	}
+}
+
+// claimant is a process that asked for the licence to run a call.
+type claimant struct {
+	process string
+	key     events.Key
+	call    events.CallID
+}
+
+// asked notes when a claim was sent last.
+func (w *watcher) asked(process, subject string, request []byte) {
+	k, err := protocol.ParseChatSubject(subject)
+	if err != nil || subject != protocol.ClaimSubject(k) {
+		return
+	}
+	var c protocol.Claim
+	if err := json.Unmarshal(request, &c); err != nil {
+		w.breaks("%s: %v", subject, err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.claims[claimant{process, k, c.Call}] = time.Now()
+}
+
+// claimed is when the process last asked for the licence to run the call.
+func (w *watcher) claimed(process string, k events.Key, call events.CallID) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.claims[claimant{process, k, call}]
 }
 
 // answered judges that a runner may be told that its result was taken: it will

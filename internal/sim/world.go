@@ -46,6 +46,8 @@ type world struct {
 	slots    []*slot
 	provider *provider
 	ledger   *ledger
+	faulting bool // things still go wrong
+	claimed  func(process string, k events.Key, call events.CallID) time.Time
 	over     context.Context // ends with the run
 	all      []chan struct{} // ended, of all processes there ever were
 	faulty   []error         // processes that could not be made, or ended by themselves
@@ -57,12 +59,12 @@ const (
 	runners       = 2
 )
 
-func newWorld(p plan, over context.Context, watch membus.Observer) *world {
+func newWorld(p plan, over context.Context, watch *watcher) *world {
 	w := &world{
-		plan: p, gate: newScheduler(), over: over,
+		plan: p, gate: newScheduler(), over: over, claimed: watch.claimed, faulting: true,
 		provider: newProvider(p.seed, p.badModel), ledger: newLedger(p.seed, p.on[faultTool]),
 	}
-	w.server = membus.New(membus.Options{AckWait: p.ackWait, Gate: w.gate, Observer: watch})
+	w.server = membus.New(membus.Options{AckWait: p.ackWait, Gate: w.gate, Observer: watch.observer()})
 	for i := range orchestrators {
 		s := &slot{name: fmt.Sprintf("o%d", i+1)}
 		s.build = func(p *membus.Process) (func(context.Context) error, error) { return w.orchestrator(s, p) }
@@ -98,9 +100,13 @@ func (w *world) orchestrator(s *slot, p *membus.Process) (func(context.Context) 
 }
 
 func (w *world) runner(s *slot, p *membus.Process) (func(context.Context) error, error) {
+	release := 0
+	if w.plan.on[faultUpgrade] && w.faulting {
+		release = numbered(w.plan.seed, "release", s.number).IntN(3)
+	}
 	r, err := toolrunner.New(toolrunner.Config{
 		Group: group, Concurrency: 2, AckWait: w.plan.ackWait, Process: p.Name, Clock: s.clock, NewID: w.ids(p), OfferEvery: time.Hour,
-	}, p.Runner(), w.tools(p))
+	}, p.Runner(), w.tools(p, release))
 	if err != nil {
 		return nil, err
 	}
