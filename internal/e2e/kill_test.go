@@ -67,10 +67,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 		for _, moment := range moments {
 			var recoveries []time.Duration
 			for trial := range trials {
-				name := kind
-				if kind != "server" {
-					name = fmt.Sprintf("%s-%d", kind, trial%2+1)
-				}
+				victims := victims(kind, trial)
 				texts := map[events.Key]string{}
 				var chats []events.Key
 				for n := range chatsAtOnce {
@@ -79,9 +76,13 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 					texts[k], chats = text, append(chats, k)
 				}
 				r.until(t, chats[trial%chatsAtOnce], moment.name, moment.holds)
-				c.kill(name)
+				for _, name := range victims {
+					c.kill(name)
+				}
 				killed := time.Now()
-				c.restart(name)
+				for _, name := range victims {
+					c.restart(name)
+				}
 				for _, k := range chats {
 					h := r.until(t, k, "the end of its turn", func(h history) bool { return h.ended(1) })
 					if want := "All done: " + texts[k]; h.finalText() != want {
@@ -107,6 +108,19 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	t.Logf("\n%s", table.String())
 	c.check(r, keys)
 	c.eachEffectOnce(keys)
+}
+
+// victims are who is killed: the server, or one of both replicas, or both, so
+// that the one at work is surely among them.
+func victims(kind string, trial int) []string {
+	both := []string{kind + "-1", kind + "-2"}
+	switch {
+	case kind == "server":
+		return []string{kind}
+	case trial%2 == 0:
+		return both
+	}
+	return both[trial/2%2:][:1]
 }
 
 // startParts starts two of each part.
