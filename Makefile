@@ -42,7 +42,7 @@ $(LINTER):
 	mv bin/golangci-lint $@
 
 .PHONY: generate
-generate: ## write docs/schema, docs/EVENTS.md and docs/COMMANDS.md
+generate: ## write what docs/ says about events, commands and metrics
 	go run ./internal/schema
 
 .PHONY: sim

@@ -109,6 +109,22 @@ that the reader does not know is ignored.
 5. An idempotent tool gets the same ` + "`key`" + ` at each delivery of one call, for ever.
 `
 
+const metricsIntroduction = `# Metrics
+
+Every part counts what it does and what went wrong, with OpenTelemetry. ` + "`--metrics HOST:PORT`" + ` serves the numbers to Prometheus at
+` + "`/metrics`" + `. No metric has a chat or a tenant as a label.
+
+What to look at first:
+
+| look at | because |
+|---|---|
+| ` + "`everturn_orchestrator_unknown_total`" + ` | each is a call of which nobody can say whether it had its effect |
+| ` + "`everturn_orchestrator_faults_total`, `…_undeliverable_total`, `…_stopped_total`" + ` | these are our mistakes, or damage; they stay at 0 |
+| ` + "`everturn_orchestrator_redispatched_total`" + ` | the sweep had to repair something: a stream was lost, or a process died at a rare moment |
+| ` + "`everturn_orchestrator_versions_total`" + ` | a newer release writes logs that this one does not read: finish the upgrade |
+| ` + "`everturn_orchestrator_conflicts_total`" + ` | some are normal with several orchestrators; many mean that few chats get many commands |
+`
+
 // ordinary says what fields mean that mean the same everywhere, where the Go
 // type says nothing of its own.
 var ordinary = map[string]string{

@@ -2,7 +2,8 @@
 // event and body in docs/schema, and the pages docs/EVENTS.md and
 // docs/COMMANDS.md. Everything comes from the Go types, their comments and their
 // frozen wire files, so there is one place to change; a test fails when the files
-// lag behind.
+// lag behind. The page docs/METRICS.md is made from the declarations of metrics
+// in the same way.
 //
 //	go run ./internal/schema
 package main
@@ -83,7 +84,10 @@ func generate(root string) (map[string][]byte, error) {
 	if files["docs/EVENTS.md"], err = src.eventsPage(root); err != nil {
 		return nil, err
 	}
-	files["docs/COMMANDS.md"], err = src.commandsPage(root)
+	if files["docs/COMMANDS.md"], err = src.commandsPage(root); err != nil {
+		return nil, err
+	}
+	files["docs/METRICS.md"], err = metricsPage(root)
 	return files, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestDocumentsAreCurrent(t *testing.T) {
 func TestRunWritesAndRemoves(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range packages {
+	for _, name := range slices.Concat(packages, measured) {
 		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join(root, name))); err != nil {
 			t.Fatal(err)
 		}
