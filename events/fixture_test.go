@@ -19,7 +19,7 @@ var (
 const (
 	ulidOfInput  = "01KB6Q3Z8V0000000000000001"
 	ulidOfClaim  = "01KB6Q3Z8V0000000000000002"
-	ulidOfRunner = "01KB6Q3Z8V0000000000000003"
+	nameOfRunner = "01KB6Q3Z8V0000000000000003"
 	ulidOfCommit = "01KB6Q3Z8V0000000000000004"
 	keyOfCall    = "3b6f3a52-8f0e-5d3b-9a64-2c1f7f3f9a11"
 )
@@ -138,13 +138,13 @@ func examples() map[events.Type]example {
 			events.ToolRequested{Call: call, Tool: "append_ledger", Group: "ledger", Manifest: digest, Arguments: another, Key: keyOfCall, TimeoutMS: 5000, Deadline: noon},
 		},
 		"tool.started.v1": {
-			events.ToolStarted{Call: call, Claim: ulidOfClaim, Delivery: 2, Runner: ulidOfRunner, At: noon},
-			events.ToolStarted{Call: call, Claim: ulidOfClaim, Delivery: 1, Runner: ulidOfRunner, At: noon},
+			events.ToolStarted{Call: call, Claim: ulidOfClaim, Delivery: 2, Runner: nameOfRunner, At: noon},
+			events.ToolStarted{Call: call, Claim: ulidOfClaim, Delivery: 1, Runner: nameOfRunner, At: noon},
 		},
 		"tool.completed.v1": {
 			events.ToolCompleted{
 				Call: call, Status: events.ToolError, Parts: everyPart(), IsError: true, Truncated: true, Blob: digest,
-				Runner: ulidOfRunner, Timing: events.ToolTiming{RanMS: 42},
+				Runner: nameOfRunner, Timing: events.ToolTiming{RanMS: 42},
 			},
 			events.ToolCompleted{Call: call, Status: events.ToolUnknown},
 		},

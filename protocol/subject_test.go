@@ -33,7 +33,7 @@ func TestSubjects(t *testing.T) {
 		"everturn.feed.acme.C1.delta":                 protocol.FeedDeltaSubject(k),
 		"everturn.feed.acme.C1.progress":              protocol.FeedProgressSubject(k),
 		"everturn.stop.acme.C1":                       protocol.StopSubject(k),
-		"everturn.runner." + ulidOfRunner:             protocol.RunnerSubject(ulidOfRunner),
+		"everturn.runner." + nameOfRunner:             protocol.RunnerSubject(nameOfRunner),
 		"everturn.query.acme.transcript":              protocol.QuerySubject("acme", "transcript"),
 		"everturn.dead.acme.C1":                       protocol.DeadSubject(k),
 		"everturn.cmd.*.*.*":                          protocol.CommandSubject(events.Key{Tenant: protocol.Any, Chat: protocol.Any}, protocol.Any),

@@ -26,7 +26,7 @@ var (
 const (
 	ulidOfCommand = "01KB6Q3Z8V0000000000000001"
 	ulidOfClaim   = "01KB6Q3Z8V0000000000000002"
-	ulidOfRunner  = "01KB6Q3Z8V0000000000000003"
+	nameOfRunner  = "files.01KB6Q3Z8V0000000000000003"
 )
 
 func everySetting() events.Settings {
@@ -150,15 +150,15 @@ func TestWorkWire(t *testing.T) {
 
 func TestRunnerWire(t *testing.T) {
 	t.Parallel()
-	wiretest.Body(t, "claim.full.json", protocol.Claim{V: 1, Call: call, Rev: 18, Claim: ulidOfClaim, Delivery: 2, Runner: ulidOfRunner})
+	wiretest.Body(t, "claim.full.json", protocol.Claim{V: 1, Call: call, Rev: 18, Claim: ulidOfClaim, Delivery: 2, Runner: nameOfRunner})
 	wiretest.Body(t, "claim-answer.granted.json", protocol.ClaimAnswer{Answer: protocol.ClaimGranted, GrantMS: 1000})
 	wiretest.Body(t, "claim-answer.over.json", protocol.ClaimAnswer{Answer: protocol.ClaimOver, Why: "the turn has ended"})
 	wiretest.Body(t, "claim-answer.busy.json", protocol.ClaimAnswer{Answer: protocol.ClaimBusy, Why: "another runs it", RetryMS: 2000})
 	wiretest.Body(t, "result.full.json", protocol.Result{
-		V: 1, Call: call, Rev: 18, Runner: ulidOfRunner, Status: events.ToolError, IsError: true, Parts: text("no such file"),
+		V: 1, Call: call, Rev: 18, Runner: nameOfRunner, Status: events.ToolError, IsError: true, Parts: text("no such file"),
 		Truncated: true, Blob: digest, Timing: events.ToolTiming{RanMS: 42},
 	})
-	wiretest.Body(t, "result.minimal.json", protocol.Result{V: 1, Call: call, Rev: 18, Runner: ulidOfRunner, Status: events.ToolOK})
+	wiretest.Body(t, "result.minimal.json", protocol.Result{V: 1, Call: call, Rev: 18, Runner: nameOfRunner, Status: events.ToolOK})
 	wiretest.Body(t, "result-answer.committed.json", protocol.ResultAnswer{Answer: protocol.ResultCommitted, Rev: 19})
 	wiretest.Body(t, "result-answer.dropped.json", protocol.ResultAnswer{Answer: protocol.ResultDropped, Why: "late"})
 	wiretest.Body(t, "result-answer.unavailable.json", protocol.ResultAnswer{Answer: protocol.ResultUnavailable})
@@ -174,7 +174,7 @@ func TestRunnerWire(t *testing.T) {
 	wiretest.Body(t, "download-answer.full.json", protocol.DownloadAnswer{Data: []byte{0, 1, 0xff}, Bytes: 3})
 	wiretest.Body(t, "download-answer.error.json", protocol.DownloadAnswer{Error: "not found"})
 	wiretest.Body(t, "offer.full.json", protocol.Offer{
-		V: 1, Group: "files", Runner: ulidOfRunner, Manifests: []protocol.Manifest{everyManifest()},
+		V: 1, Group: "files", Runner: nameOfRunner, Manifests: []protocol.Manifest{everyManifest()},
 	})
 	wiretest.Body(t, "offer-answer.full.json", protocol.OfferAnswer{Refused: []string{"", "name: bad"}})
 	wiretest.Body(t, "manifest.full.json", everyManifest())
