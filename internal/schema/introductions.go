@@ -139,7 +139,7 @@ var ordinary = map[string]string{
 	"tool":         "Name of the tool.",
 	"group":        "Group of runners that has the tool.",
 	"manifest":     "Digest of the tool's manifest.",
-	"runner":       "Name of the runner\'s process: its group, a dot and a ULID.",
+	"runner":       "Name of the runner's process: its group, a dot and a ULID.",
 	"claim":        "ULID of the claim.",
 	"delivery":     "How often the queue has delivered the work, this time included.",
 	"input":        "Id of the input: that of the command that brought it.",
