@@ -28,9 +28,10 @@ func TestGeneratedLogsAreLegal(t *testing.T) {
 	t.Parallel()
 
 	const (
-		logs     = 10_000
-		messages = 40
-		folded   = 4 // every so many logs, what needs the chat's state is judged, too
+		logs   = 10_000
+		short  = 10 // messages; longer ones have up to as many more as spread
+		spread = 20
+		folded = 4 // every so many logs, what needs the chat's state is judged, too
 	)
 	var wait sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
@@ -38,7 +39,7 @@ func TestGeneratedLogsAreLegal(t *testing.T) {
 		wait.Go(func() {
 			for i := w; i < logs; i += workers {
 				k := events.Key{Tenant: "acme", Chat: fmt.Sprintf("chat-%d", i)}
-				log := chatgen.Log(k, rand.New(rand.NewPCG(uint64(i), 0)), messages)
+				log := chatgen.Log(k, rand.New(rand.NewPCG(uint64(i), 0)), short+i%spread)
 				checker := verify.New(verify.Options{
 					Shards: shards, SkipFold: i%folded != 0,
 					Blob: func(_ events.Key, d events.Digest) ([]byte, error) { return log.Blobs[d], nil },
