@@ -95,6 +95,24 @@ func TestChatsMayBeInterleaved(t *testing.T) {
 	}
 }
 
+func TestACommitIDIsUniqueOverAllChats(t *testing.T) {
+	t.Parallel()
+
+	bob := chatgen.New(events.Key{Tenant: "acme", Chat: "bob"})
+	bob.Create(events.Settings{})
+	checker := verify.New(verify.Options{Shards: shards})
+	for _, e := range entries(story(t), 1) {
+		checker.Add(e)
+	}
+	copied := entries(bob, 1)[0]
+	id := bob.Commits[0].ID
+	copied.Commit = bytes.Replace(copied.Commit, []byte(id), []byte(story(t).Commits[2].ID), 1)
+	found := checker.Add(copied)
+	if !slices.Equal(rulesOf(found), []verify.Rule{verify.RuleCommands}) || !strings.Contains(found[0].Detail, ann.String()) {
+		t.Errorf("found %v, want one violation of %s that names %s", found, verify.RuleCommands, ann)
+	}
+}
+
 func TestWhatIsStillGoingOnIsLegalUnlessEverythingIsAtRest(t *testing.T) {
 	t.Parallel()
 

@@ -9,7 +9,7 @@ import (
 // Rule is the number of a rule that every log keeps.
 type Rule string
 
-// The rules that are checked. What each says in full is in docs/INVARIANTS.md.
+// The rules that are checked, under the numbers by which tests and reports cite them.
 const (
 	RuleChain      Rule = "I1"  // dense revisions, an unbroken chain, one writer
 	RuleCommands   Rule = "I2"  // one deciding commit for each command
