@@ -53,7 +53,7 @@ func (o *Orchestrator) enter(ctx context.Context, group, runner string, m protoc
 		switch {
 		case known.Manifest.Group != group:
 			return fmt.Errorf("manifest %q: the tool belongs to group %q", m.Name, known.Manifest.Group)
-		case known.Digest == digest && known.Runner == runner:
+		case known.Digest == digest:
 			return nil // as it is: runners offer again and again
 		}
 	}
@@ -63,6 +63,7 @@ func (o *Orchestrator) enter(ctx context.Context, group, runner string, m protoc
 	if err := o.bus.Tools.Offer(try, entry); err != nil {
 		return fmt.Errorf("manifest %q: not entered: %w", m.Name, err)
 	}
+	o.tools.add(entry)
 	return nil
 }
 

@@ -28,6 +28,20 @@ func (o *Orchestrator) watchTools(ctx context.Context) error {
 	return o.bus.Tools.Watch(ctx, o.tools.set)
 }
 
+// add enters a tool that this process has just stored, so that whoever offered
+// it can rely on it before the store tells us.
+func (r *registry) add(e protocol.ToolEntry) {
+	r.mu.Lock()
+	list := []protocol.ToolEntry{e}
+	for name, other := range r.entries {
+		if name != e.Manifest.Name {
+			list = append(list, other)
+		}
+	}
+	r.mu.Unlock()
+	r.set(list)
+}
+
 func (r *registry) set(list []protocol.ToolEntry) {
 	entries := make(map[string]protocol.ToolEntry, len(list))
 	tools := make([]events.Tool, 0, len(list))

@@ -2,7 +2,6 @@ package streams
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -112,21 +111,6 @@ func (c *connection) check(ctx context.Context) (int, error) {
 		}
 	}
 	return shards, nil
-}
-
-// OpenLog gives the log alone, for those who only read it. The function it
-// gives ends what it holds.
-func OpenLog(ctx context.Context, nc *nats.Conn, o Options) (*Log, func(), error) {
-	c, err := newConnection(nc, o.try())
-	if err != nil {
-		return nil, nil, err
-	}
-	shards, err := CheckLog(ctx, c.js)
-	if err != nil {
-		c.close()
-		return nil, nil, fmt.Errorf("open the log: %w", err)
-	}
-	return &Log{c: c, shards: shards}, c.close, nil
 }
 
 // Close ends what the bus holds. Its methods must have returned.

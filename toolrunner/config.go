@@ -49,6 +49,10 @@ type Config struct {
 	// OfferEvery is how often the manifests are offered again. Default [DefaultOfferEvery].
 	OfferEvery time.Duration `help:"How often the tools are offered again." placeholder:"DURATION"`
 
+	// Offered is called each time an orchestrator has taken the offer of tools:
+	// from then on a turn can use them. Default: nobody is told.
+	Offered func() `kong:"-"`
+
 	// Process names this process, and no other one ever. It is the end of the
 	// subject on which orchestrators ask it what it runs, and where groups have
 	// accounts of their own it has to begin with the group and a dot. Default:

@@ -9,18 +9,19 @@ import (
 
 // Times of an offer.
 const (
-	offerWait     = 5 * time.Second  // for an answer
-	maxOfferPause = 15 * time.Second // between tries while nobody answers
+	offerWait       = 5 * time.Second       // for an answer
+	firstOfferPause = 50 * time.Millisecond // before the second try: orchestrators may be starting, too
+	maxOfferPause   = 15 * time.Second      // between tries while nobody answers
 )
 
 // offers tells orchestrators of the tools: until one has answered, and from
 // then on once in a while, since a registry may have been restored from older
 // days.
 func (r *Runner) offers(ctx context.Context) {
-	next := retryPause
+	next := firstOfferPause
 	for ctx.Err() == nil {
 		if r.offerOnce(ctx) {
-			next = retryPause
+			next = firstOfferPause
 			pause(ctx, r.cfg.OfferEvery)
 			continue
 		}
@@ -46,6 +47,9 @@ func (r *Runner) offerOnce(ctx context.Context) bool {
 			r.metrics.refused.Add(ctx, 1)
 			r.log.Error("a tool was refused", "tool", r.offer[i].Name, "why", why)
 		}
+	}
+	if r.cfg.Offered != nil {
+		r.cfg.Offered()
 	}
 	return true
 }

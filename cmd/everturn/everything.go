@@ -38,7 +38,8 @@ type everything struct {
 	ended chan struct{} // closed when a part has ended by itself
 }
 
-// start runs every part until stop is called, and returns when commands are taken.
+// start runs every part until stop is called, and returns when turns can
+// be run, tools included.
 func (f everythingFlags) start(ctx context.Context, s *surroundings, server *embedded.Server) (*everything, error) {
 	models, defaults, err := f.Models()
 	if err != nil {
@@ -55,13 +56,14 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	e := &everything{cancel: cancel, ended: make(chan struct{}), last: []func() error{stopMeter, workspace.Close}}
-	ready := make(chan struct{})
+	ready, offered := make(chan struct{}), make(chan struct{})
 	e.run(ctx, server, "orchestrator", func(nc *nats.Conn) error {
 		cfg := orchestrator.Config{Defaults: defaults, Log: log, Meter: meter}
 		return parts.RunOrchestrator(ctx, nc, parts.Topology{ManageAssets: true}, cfg, models, func() { close(ready) })
 	})
 	select {
 	case <-ready:
+	case <-ctx.Done():
 	case <-e.ended:
 		return nil, e.stop()
 	}
@@ -69,8 +71,15 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 		return parts.RunProjections(ctx, nc, version)
 	})
 	e.run(ctx, server, "toolrunner", func(nc *nats.Conn) error {
-		return parts.RunTools(ctx, nc, toolrunner.Config{Log: log, Meter: meter}, tools.Standard(workspace, time.Now))
+		cfg := toolrunner.Config{Log: log, Meter: meter, Offered: sync.OnceFunc(func() { close(offered) })}
+		return parts.RunTools(ctx, nc, cfg, tools.Standard(workspace, time.Now))
 	})
+	select {
+	case <-offered:
+	case <-ctx.Done():
+	case <-e.ended:
+		return nil, e.stop()
+	}
 	return e, nil
 }
 

@@ -30,11 +30,12 @@ func (c *logCommand) Run(s *surroundings) error {
 		if err := key.Validate(); err != nil {
 			return cli.Exit(cli.ExitUsage, err)
 		}
-		log, done, err := streams.OpenLog(ctx, nc, streams.Options{})
+		reader, err := streams.OpenReader(ctx, nc, streams.Options{})
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer reader.Close()
+		log := reader.Log
 		last, err := log.Last(ctx, key)
 		if errors.Is(err, protocol.ErrNotFound) {
 			return cli.Exit(cli.ExitNotFound, fmt.Errorf("chat %s does not exist", key))

@@ -19,17 +19,17 @@ func main() { cli.Main("everturn", run) }
 type grammar struct {
 	cli.LogFlags
 
-	Run         runCommand        `cmd:"" help:"Run one turn with everything in this process, show it, and end."`
-	Dev         devCommand        `cmd:"" help:"Run everything in this process until it is stopped."`
-	Server      serverCommand     `cmd:"" help:"Run a NATS server only."`
-	Projections projectionCommand `cmd:"" help:"Answer queries about chats until stopped."`
-	Send        sendCommand       `cmd:"" help:"Say something in a chat; without one, in a new chat."`
-	Interrupt   interruptCommand  `cmd:"" help:"Stop a turn."`
-	Transcript  transcriptCommand `cmd:"" help:"Show a chat as people read it."`
-	LogOf       logCommand        `cmd:"" name:"log" help:"Show a chat's commits."`
-	Streams     streamsCommand    `cmd:"" help:"Show, compare and set up the streams."`
-	Verify      verifyCommand     `cmd:"" help:"Check logs against every rule."`
-	Version     versionCommand    `cmd:"" help:"Show the versions of this binary."`
+	Run         runCommand         `cmd:"" help:"Run one turn with everything in this process, show it, and end."`
+	Dev         devCommand         `cmd:"" help:"Run everything in this process until it is stopped."`
+	Server      serverCommand      `cmd:"" help:"Run a NATS server only."`
+	Projections projectionsCommand `cmd:"" help:"Answer queries about chats until stopped."`
+	Send        sendCommand        `cmd:"" help:"Say something in a chat; without one, in a new chat."`
+	Interrupt   interruptCommand   `cmd:"" help:"Stop a turn."`
+	Transcript  transcriptCommand  `cmd:"" help:"Show a chat as people read it."`
+	LogOf       logCommand         `cmd:"" name:"log" help:"Show a chat's commits."`
+	Streams     streamsCommand     `cmd:"" help:"Show, compare and set up the streams."`
+	Verify      verifyCommand      `cmd:"" help:"Check logs against every rule."`
+	Version     versionCommand     `cmd:"" help:"Show the versions of this binary."`
 }
 
 // surroundings are what the process gives to a command.

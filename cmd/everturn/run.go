@@ -11,6 +11,7 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/projections"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -82,7 +83,7 @@ func (s *surroundings) oneTurn(ctx context.Context, c *client.Client, said strin
 		return err
 	}
 	fmt.Fprintf(s.stdout, "\n\n--- transcript of %s ---\n", chat)
-	if err := s.transcript(ctx, c, chat, "", false); err != nil {
+	if err := s.transcript(ctx, c, projections.TranscriptRequest{Chat: chat}, false); err != nil {
 		return err
 	}
 	if view.failed != "" {

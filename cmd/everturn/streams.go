@@ -80,6 +80,7 @@ type streamsApply struct {
 	topologyFlags
 
 	Shrink bool `help:"Also make smaller what the server has larger."`
+	Repair bool `help:"Also take away what could delete commits from a log: an age limit, or discarding the oldest."`
 }
 
 // Run implements the command.
@@ -89,7 +90,7 @@ func (c *streamsApply) Run(s *surroundings) error {
 		return err
 	}
 	return c.jetStream(s, func(ctx context.Context, js jetstream.JetStream) error {
-		plan, err := t.Apply(ctx, js, streams.ApplyOptions{Shrink: c.Shrink})
+		plan, err := t.Apply(ctx, js, streams.ApplyOptions{Shrink: c.Shrink, Repair: c.Repair})
 		if printed := s.plan(plan, "nothing to do"); printed != nil {
 			return printed
 		}
@@ -99,7 +100,7 @@ func (c *streamsApply) Run(s *surroundings) error {
 
 func (r *remote) jetStream(s *surroundings, do func(ctx context.Context, js jetstream.JetStream) error) error {
 	return r.with(s, func(ctx context.Context, nc *nats.Conn, _ *client.Client) error {
-		js, err := jetstream.New(nc)
+		js, err := r.JetStream(nc)
 		if err != nil {
 			return fmt.Errorf("jetstream: %w", err)
 		}

@@ -33,11 +33,12 @@ func (c *verifyCommand) Run(s *surroundings) error {
 		return c.file(s)
 	}
 	return c.with(s, func(ctx context.Context, nc *nats.Conn, cl *client.Client) error {
-		log, done, err := streams.OpenLog(ctx, nc, streams.Options{})
+		reader, err := streams.OpenReader(ctx, nc, streams.Options{})
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer reader.Close()
+		log := reader.Log
 		heads, err := c.heads(ctx, log, cl)
 		if err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 
 // Set by the linker in a release.
 var (
-	version = "development"
+	version = "0.0.0-development"
 	commit  = ""
 	date    = ""
 )

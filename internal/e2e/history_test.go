@@ -30,12 +30,12 @@ type reader struct {
 
 func (c *cluster) reader() reader {
 	c.t.Helper()
-	log, done, err := streams.OpenLog(patient(c.t), c.connect(), streams.Options{})
+	opened, err := streams.OpenReader(patient(c.t), c.connect(), streams.Options{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Cleanup(done)
-	return reader{log: log}
+	c.t.Cleanup(opened.Close)
+	return reader{log: opened.Log}
 }
 
 // read gives what the log of the chat holds now.

@@ -1,0 +1,35 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Reader is what NATS does for those who only read: projections, the checker,
+// the command line.
+type Reader struct {
+	Log   *Log
+	Blobs *Blobs
+
+	c *connection
+}
+
+// OpenReader checks that the log is there and gives the reading jobs. The
+// connection stays the caller's to close, after [Reader.Close].
+func OpenReader(ctx context.Context, nc *nats.Conn, o Options) (*Reader, error) {
+	c, err := newConnection(nc, o.try())
+	if err != nil {
+		return nil, err
+	}
+	shards, err := CheckLog(ctx, c.js)
+	if err != nil {
+		c.close()
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	return &Reader{Log: &Log{c: c, shards: shards}, Blobs: &Blobs{c: c}, c: c}, nil
+}
+
+// Close ends what the reader holds. Its methods must have returned.
+func (r *Reader) Close() { r.c.close() }
