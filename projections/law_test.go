@@ -2,6 +2,7 @@ package projections_test
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -85,6 +86,30 @@ func settled(t *testing.T, whole projections.Transcript) {
 	for i, turn := range whole.Turns {
 		if turn.Turn != i+1 || (turn.Status == projections.TurnRunning) != (turn.Turn == open) {
 			t.Errorf("turn %d of %d is %s; open is %d", turn.Turn, i+1, turn.Status, open)
+		}
+	}
+}
+
+// A fold never judges: events in any order make a transcript, if not a sensible one.
+func TestNoOrderOfEventsBreaksATranscript(t *testing.T) {
+	t.Parallel()
+
+	for seed := range uint64(200) {
+		chance := rand.New(rand.NewPCG(seed, 2))
+		var all []events.Event
+		for _, c := range chatgen.Log(ann, chance, 40).Commits {
+			all = append(all, c.Events...)
+		}
+		if len(all) == 0 {
+			continue
+		}
+		b := &book{}
+		for range 60 {
+			b.write(ann, command("x"), all[chance.IntN(len(all))], all[chance.IntN(len(all))])
+		}
+		whole := allOf(t, open(t, b, blobs{}))
+		if err := projections.NewTextWriter(io.Discard, nil).WritePage(whole); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
 		}
 	}
 }

@@ -12,7 +12,10 @@ import (
 	"github.com/everturn/everturn/internal/verify"
 )
 
-const shards = 4
+const (
+	shards = 4
+	short  = 10 // messages of the shortest log
+)
 
 // entries is a generated chat's log as it lies in its stream, from a sequence on.
 func entries(c *chatgen.Chat, first uint64) []verify.Entry {
@@ -29,9 +32,8 @@ func TestGeneratedLogsAreLegal(t *testing.T) {
 
 	const (
 		logs   = 10_000
-		short  = 10 // messages; longer ones have up to as many more as spread
-		spread = 20
-		folded = 4 // every so many logs, what needs the chat's state is judged, too
+		spread = 20 // of their length
+		folded = 4  // every so many logs, what needs the chat's state is judged, too
 	)
 	var wait sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
@@ -57,4 +59,55 @@ func TestGeneratedLogsAreLegal(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// However a log is broken, the checker says so and goes on. Most changes made by
+// chance are violations; a few, such as a dropped title, are not.
+func TestNoLogBreaksTheChecker(t *testing.T) {
+	t.Parallel()
+
+	const logs = 1_000
+	reported := 0
+	for i := range uint64(logs) {
+		chance := rand.New(rand.NewPCG(i, 1))
+		l := logOf(chatgen.Log(ann, chance, short))
+		if len(l) < 2 {
+			continue
+		}
+		for range 3 {
+			l = l.damage(chance)
+		}
+		if len(check(l.chain(t), verify.Options{Idle: true})) > 0 {
+			reported++
+		}
+	}
+	if reported < logs*9/10 {
+		t.Errorf("%d of %d damaged logs are reported", reported, logs)
+	}
+}
+
+// damage does one thing to the log by chance.
+func (l log) damage(chance *rand.Rand) log {
+	anywhere := func() spot {
+		c := chance.IntN(len(l))
+		return spot{c, chance.IntN(len(l[c].Events))}
+	}
+	a, b := anywhere(), anywhere()
+	switch chance.IntN(5) {
+	case 0:
+		if len(l) > 1 {
+			return l.drop(a)
+		}
+	case 1:
+		return l.insert(b, l.at(a))
+	case 2:
+		return l.swap(a, b)
+	case 3:
+		if a != b {
+			return l.move(a, b)
+		}
+	case 4:
+		l[a.commit], l[b.commit] = l[b.commit], l[a.commit]
+	}
+	return l
 }
