@@ -55,4 +55,4 @@ defects: ## plant known mistakes in copies of the code; the simulation must find
 
 .PHONY: e2e
 e2e: ## real processes, killed at bad moments; prints what it took them
-	go test ./internal/e2e -v -count=1 -timeout 30m
+	go test -tags processes ./internal/e2e -v -count=1 -timeout 30m

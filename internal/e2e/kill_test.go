@@ -1,3 +1,5 @@
+//go:build processes
+
 package e2e
 
 import (
