@@ -68,14 +68,14 @@ var errNotFresh = errors.New("the state may be old")
 func (o *Orchestrator) decideNext(ctx context.Context, h *handling, at position, p patience) (position, error) {
 	next, stored, err := o.firstStored(ctx, h, at.from)
 	if err != nil {
-		return at, err
+		return position{}, err
 	}
 	_, recorded := at.entry.state.Outcome(next.id)
 	own := stored && next.stored.Sequence == h.own.stored.Sequence
 	switch {
 	case !stored || own && recorded: // it was decided: never decide it anew
 		if !at.fresh {
-			return at, errNotFresh
+			return position{}, errNotFresh
 		}
 		at.done = true
 		return at, nil
@@ -84,12 +84,10 @@ func (o *Orchestrator) decideNext(ctx context.Context, h *handling, at position,
 	case next.refused != nil:
 		// Its own delivery is answered so; it has no place in the order.
 	default:
-		if at, err = o.decideStored(ctx, h, at, next, own, p); err != nil {
-			return at, err
-		}
+		at, err = o.decideStored(ctx, h, at, next, own, p)
 	}
 	at.from, at.done = next.stored.Sequence+1, own
-	return at, nil
+	return at, err
 }
 
 // firstStored is the first stored command from a sequence on up to h's own;
@@ -137,7 +135,7 @@ func (o *Orchestrator) decideStored(
 ) (position, error) {
 	message, err := o.judged(ctx, h, c)
 	if err != nil {
-		return at, err
+		return position{}, err
 	}
 	h.deciding = c.id
 	d := chat.Handle(at.entry.state, message, o.at(at.entry), o.live())
@@ -145,7 +143,7 @@ func (o *Orchestrator) decideStored(
 		h.deciding = ""
 		switch {
 		case !at.fresh:
-			return at, errNotFresh
+			return position{}, errNotFresh
 		case own && d.Refused != nil:
 			return at, o.stillRefused(ctx, h, at, d.Refused)
 		}
@@ -154,12 +152,12 @@ func (o *Orchestrator) decideStored(
 	w := proposal{key: h.key, message: message, decision: d, trace: c.stored.Get(protocol.HeaderTraceparent)}
 	e, err := o.commit(ctx, at.entry, w, p)
 	if errors.Is(err, errTooLarge) {
-		return at, err // the fault is c's
+		return position{}, err // the fault is c's
 	}
 	h.deciding = ""
 	if err != nil {
 		o.faults.survive(c.id)
-		return at, err
+		return position{}, err
 	}
 	o.faults.forget(c.id)
 	if !own {

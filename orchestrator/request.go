@@ -44,13 +44,13 @@ func (o *Orchestrator) handlers(working context.Context) protocol.Handlers {
 	}
 }
 
-// answer responds with what make gives, unless too many requests are in hand.
+// answer responds with what settle gives, unless too many requests are in hand.
 // One that ends in a fault gets no answer: its sender asks again.
-func (o *Orchestrator) answer(ctx context.Context, k events.Key, r protocol.Request, crowded any, make func() any) {
+func (o *Orchestrator) answer(ctx context.Context, k events.Key, r protocol.Request, crowded any, settle func() any) {
 	a := crowded
 	if o.requests.try() {
 		defer o.requests.free(1)
-		if err := caught(func() error { a = make(); return nil }); err != nil {
+		if err := caught(func() error { a = settle(); return nil }); err != nil {
 			o.fault(ctx, "request", k, err)
 			return
 		}

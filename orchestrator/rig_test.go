@@ -320,15 +320,6 @@ func calls(name, arguments string) *model.Answer {
 	}
 }
 
-// speaksThen says something and then does as told.
-func speaksThen(text string, then func(ctx context.Context, yield func(model.Delta, error) bool)) func(context.Context, func(model.Delta, error) bool) {
-	return func(ctx context.Context, yield func(model.Delta, error) bool) {
-		if yield(model.Delta{Kind: model.DeltaText, Text: text}, nil) {
-			then(ctx, yield)
-		}
-	}
-}
-
 // hangs says nothing more until it is cancelled.
 func hangs(ctx context.Context, yield func(model.Delta, error) bool) {
 	<-ctx.Done()

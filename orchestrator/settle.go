@@ -32,6 +32,13 @@ func (o *Orchestrator) settle(ctx context.Context, k events.Key, m chat.Message,
 	if err != nil || out.decision.Ask != nil {
 		return out, err
 	}
+	if _, claim := m.(chat.Claim); claim && !out.committed {
+		// Nothing was brought about, and the asker has the work in hand. If it is
+		// told that its call is over it removes the work, which stays owed until
+		// the deadline: dispatching again for every such claim would have the
+		// calls of a step bring each other back, round and round.
+		return out, nil
+	}
 	if err := o.dispatch(ctx, out.entry.state, p); err != nil {
 		return outcome{}, err
 	}
