@@ -74,21 +74,27 @@ func rigOn(t *testing.T, servers ...*embedded.Server) bustest.Rig {
 		Runner:  func(string) toolrunner.Bus { return openRunner(t, servers[0]) },
 		AckWait: testAckWait,
 		Publish: func(k events.Key, verb string, header map[string]string, body []byte) (uint64, error) {
-			m := nats.NewMsg(protocol.CommandSubject(k, verb))
-			m.Data = body
-			for key, value := range header {
-				m.Header[key] = []string{value}
-			}
-			ack, err := js.PublishMsg(t.Context(), m)
-			if err != nil {
-				return 0, err
-			}
-			return ack.Sequence, nil
+			return publishCommand(t, js, k, verb, header, body)
 		},
 		Listen: func(tenant, command string) (func(context.Context) (protocol.Reply, error), error) {
 			return listen(listener, tenant, command)
 		},
 	}
+}
+
+// publishCommand stores a command as a client does.
+func publishCommand(t *testing.T, js jetstream.JetStream, k events.Key, verb string, header map[string]string, body []byte) (uint64, error) {
+	t.Helper()
+	m := nats.NewMsg(protocol.CommandSubject(k, verb))
+	m.Data = body
+	for key, value := range header {
+		m.Header[key] = []string{value}
+	}
+	ack, err := js.PublishMsg(t.Context(), m)
+	if err != nil {
+		return 0, err
+	}
+	return ack.Sequence, nil
 }
 
 // listen subscribes to an outcome, also on the server's side, before it returns.
@@ -112,7 +118,12 @@ func listen(js jetstream.JetStream, tenant, command string) (func(context.Contex
 
 func openBus(t *testing.T, s *embedded.Server) *streams.Bus {
 	t.Helper()
-	bus, err := streams.Open(t.Context(), clientOf(t, s).Conn(), streams.Options{AckWait: testAckWait})
+	return openOver(t, clientOf(t, s).Conn())
+}
+
+func openOver(t *testing.T, nc *nats.Conn) *streams.Bus {
+	t.Helper()
+	bus, err := streams.Open(t.Context(), nc, streams.Options{AckWait: testAckWait})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +133,12 @@ func openBus(t *testing.T, s *embedded.Server) *streams.Bus {
 
 func openRunner(t *testing.T, s *embedded.Server) *streams.Runner {
 	t.Helper()
-	runner, err := streams.OpenRunner(clientOf(t, s).Conn(), streams.Options{})
+	return runnerOver(t, clientOf(t, s).Conn())
+}
+
+func runnerOver(t *testing.T, nc *nats.Conn) *streams.Runner {
+	t.Helper()
+	runner, err := streams.OpenRunner(nc, streams.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

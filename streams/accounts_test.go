@@ -1,0 +1,79 @@
+package streams_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/bustest"
+	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/roles"
+	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/streams"
+	"github.com/everturn/everturn/toolrunner"
+)
+
+// Every part may do what it needs, in the account and with the permissions that
+// the shipped configuration gives it.
+func TestTheShippedAccountsKeepThePromisesOfThePorts(t *testing.T) {
+	t.Parallel()
+	bustest.Run(t, func(t *testing.T) bustest.Rig {
+		conf, err := roles.Generate(roles.Config{Tenants: []string{"default"}, Groups: []string{"local", "remote"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := bareServer(t, conf.Configure)
+		as := func(role roles.Role, group string) *nats.Conn { return connectAs(t, s, conf, role, group) }
+		operator, err := jetstream.New(as(roles.RoleOperator, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		topology := mustTopology(t)
+		mustApply(t, topology, operator, streams.ApplyOptions{AckWait: testAckWait})
+		for _, group := range []string{"local", "remote"} {
+			if _, err := topology.EnsureToolConsumer(t.Context(), operator, group, streams.ApplyOptions{AckWait: testAckWait}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		client, err := jetstream.New(as(roles.RoleClient, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bustest.Rig{
+			Bus:     ports(openOver(t, as(roles.RoleOrchestrator, ""))),
+			Other:   ports(openOver(t, as(roles.RoleOrchestrator, ""))),
+			AckWait: testAckWait,
+			Runner: func(group string) toolrunner.Bus {
+				return runnerOver(t, as(roles.RoleRunner, group))
+			},
+			Publish: func(k events.Key, verb string, header map[string]string, body []byte) (uint64, error) {
+				return publishCommand(t, client, k, verb, header, body)
+			},
+			Listen: func(tenant, command string) (func(context.Context) (protocol.Reply, error), error) {
+				return listen(client, tenant, command)
+			},
+		}
+	})
+}
+
+// connectAs connects as the user of a role, and of a group if it is a runner.
+func connectAs(t *testing.T, s *embedded.Server, conf roles.Configuration, role roles.Role, group string) *nats.Conn {
+	t.Helper()
+	for _, u := range conf.Users {
+		if u.Role != role || u.Group != group {
+			continue
+		}
+		nc, err := nats.Connect(s.URL(), nats.UserInfo(u.Name, u.Password), nats.Name(u.Name),
+			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { t.Errorf("%s: %v", u.Name, err) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	t.Fatalf("no user has the role %s", role)
+	return nil
+}
