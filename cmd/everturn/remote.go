@@ -28,6 +28,7 @@ type remote struct {
 
 // with calls do with a connection and a client, for at most Wait.
 func (r *remote) with(s *surroundings, do func(ctx context.Context, nc *nats.Conn, c *client.Client) error) error {
+	r.Logger = s.log.Logger(s.stderr)
 	nc, err := r.Connect("everturn")
 	if err != nil {
 		return err

@@ -82,6 +82,7 @@ type projectionsCommand struct {
 
 // Run implements the command.
 func (c *projectionsCommand) Run(s *surroundings) error {
+	c.Logger = s.log.Logger(s.stderr)
 	nc, err := c.Connect("projections")
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	g.Config.Defaults = defaults
 	g.Config.Log = g.LogFlags.Logger(stderr)
+	g.Flags.Logger = g.Config.Log
 	meter, stop, err := g.MetricsFlags.Meter(ctx)
 	if err != nil {
 		return err

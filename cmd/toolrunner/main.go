@@ -47,6 +47,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		offered = append(offered, tools.AppendLedger(g.Ledger), tools.Wait())
 	}
 	g.Config.Log = g.LogFlags.Logger(stderr)
+	g.Flags.Logger = g.Config.Log
 	meter, stop, err := g.MetricsFlags.Meter(ctx)
 	if err != nil {
 		return err

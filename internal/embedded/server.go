@@ -13,12 +13,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"golang.org/x/crypto/bcrypt"
 )
 
 const (
@@ -106,6 +108,9 @@ func start(ctx context.Context, so *server.Options, o Options) (*Server, error) 
 		}
 	}
 	s.user, s.password = so.Username, so.Password
+	if err := hash(so); err != nil {
+		return nil, err
+	}
 	if err := probe(ctx, so); err != nil {
 		return nil, err
 	}
@@ -125,6 +130,20 @@ func start(ctx context.Context, so *server.Options, o Options) (*Server, error) 
 		return nil, err
 	}
 	return s, nil
+}
+
+// hash has the server keep only a hash of the password. It is the cheapest one:
+// what is hashed here is random and long, or the caller's to choose well.
+func hash(so *server.Options) error {
+	if so.Password == "" || strings.HasPrefix(so.Password, "$2") {
+		return nil
+	}
+	hashed, err := bcrypt.GenerateFromPassword([]byte(so.Password), bcrypt.MinCost)
+	if err != nil {
+		return fmt.Errorf("password: %w", err)
+	}
+	so.Password = string(hashed)
+	return nil
 }
 
 // ready waits until clients can connect or it is clear that they never will.
