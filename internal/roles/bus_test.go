@@ -127,6 +127,7 @@ func (b *bus) makeStreams() {
 	}
 	consumer(streams.CommandsStream, streams.CommandsConsumer, "")
 	consumer(streams.TimersStream, streams.DueConsumer, protocol.TimerDueSubject(everyChat, protocol.Any))
+	consumer(streams.WorkStream, streams.ChatConsumer, protocol.ChatWorkSubject(everyChat, protocol.Any))
 	consumer(streams.WorkStream, streams.ModelConsumer("default"), protocol.ModelWorkFilter("default"))
 	consumer(streams.WorkStream, streams.ToolConsumer(files), protocol.ToolWorkFilter(files))
 	consumer(streams.WorkStream, streams.ToolConsumer(web), protocol.ToolWorkFilter(web))
@@ -147,6 +148,7 @@ type member struct {
 
 	mu      sync.Mutex
 	refused []string
+	news    chan struct{} // closed when there is one more
 }
 
 func (b *bus) connect(name string) *member {
@@ -155,11 +157,13 @@ func (b *bus) connect(name string) *member {
 	if !ok {
 		b.Fatalf("no user %s", name)
 	}
-	m := &member{user: u}
+	m := &member{user: u, news: make(chan struct{})}
 	m.Conn = b.dial(u.Name, u.Password, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.refused = append(m.refused, err.Error())
+		close(m.news)
+		m.news = make(chan struct{})
 	}))
 	return m
 }
@@ -176,6 +180,7 @@ func (b *bus) seed() {
 		b.store(protocol.CommandSubject(k, "send"), nil)
 		b.store(protocol.LogSubject(protocol.Shard(k, shards), k), nil)
 		b.store(protocol.ModelWorkSubject("default", k, events.StepID{Turn: 1, Step: 1}, 1), nil)
+		b.store(protocol.ChatWorkSubject(k, "report-1"), nil)
 		for _, group := range installation.Groups {
 			for ordinal := 1; ordinal <= calls; ordinal++ {
 				b.store(protocol.ToolWorkSubject(group, k, events.CallID{Turn: 1, Step: 1, Ordinal: ordinal}), nil)
@@ -262,7 +267,7 @@ func (b *bus) settle() {
 	for _, subject := range subjects {
 		b.ask(&nats.Msg{Subject: subject, Header: nats.Header{"Nats-Expected-Stream": {"none"}}})
 	}
-	for _, consumer := range []string{"COMMANDS.orchestrator", "TIMERS.due", "WORK.model-default", "WORK.tool-files", "WORK.tool-web"} {
+	for _, consumer := range []string{"COMMANDS.orchestrator", "TIMERS.due", "WORK.chat", "WORK.model-default", "WORK.tool-files", "WORK.tool-web"} {
 		b.ask(&nats.Msg{Subject: api + "CONSUMER.MSG.NEXT." + consumer, Data: []byte("{")})
 		b.ask(&nats.Msg{Subject: acks + consumer + ".1.999999.999999.0.0", Data: []byte("+WPI")})
 	}

@@ -8,58 +8,72 @@ const (
 	flowControl = "$JS.FC."
 )
 
-// bucket is the stream behind a key-value bucket.
-func bucket(name string) string { return "KV_" + name }
+// Streams behind buckets and object stores, as client libraries name them.
+const (
+	snapshots = "KV_" + streams.SnapshotsBucket
+	tools     = "KV_" + streams.ToolsBucket
+	agents    = "KV_" + streams.AgentsBucket
+	blobs     = "OBJ_" + streams.BlobsStore
+)
 
-// objects is the stream behind an object store.
-func objects(name string) string { return "OBJ_" + name }
-
-// bucketWrite is where values of a bucket are put.
-func bucketWrite(name string) []string { return []string{"$KV." + name + ".>"} }
-
-// objectWrite is where objects are put. What a failed put left behind is purged
-// by the client library.
-func objectWrite(name string) []string {
-	return []string{"$O." + name + ".>", api + "STREAM.PURGE." + objects(name)}
-}
-
-// streamInfo is what a process asks to see whether the streams are there.
-func streamInfo() []string {
-	return []string{api + "INFO", api + "STREAM.NAMES", api + "STREAM.INFO.*"}
-}
-
-// readers may read messages of the streams, one by one or through consumers of
-// their own, which are not part of any queue.
-func readers(names ...string) []string {
-	var list []string
-	for _, name := range names {
-		list = append(list,
-			api+"STREAM.MSG.GET."+name,
-			api+"DIRECT.GET."+name, api+"DIRECT.GET."+name+".>",
-			api+"CONSUMER.CREATE."+name, api+"CONSUMER.CREATE."+name+".>",
-			api+"CONSUMER.INFO."+name+".*",
-			api+"CONSUMER.DELETE."+name+".*",
-			api+"CONSUMER.MSG.NEXT."+name+".*",
-			flowControl+name+".>",
-		)
-	}
-	return list
-}
-
-// logRead reads every shard of the log.
-func (cfg Config) logRead() []string {
+// logs are the streams of the log.
+func (cfg Config) logs() []string {
 	names := make([]string, cfg.Shards)
 	for shard := range names {
 		names[shard] = streams.LogStream(shard)
 	}
-	return readers(names...)
+	return names
 }
 
-// worker may take messages of the stream from its queues and settle them.
-func worker(name string) []string {
-	return []string{
-		api + "CONSUMER.CREATE." + name + ".>", api + "CONSUMER.INFO." + name + ".*",
-		api + "CONSUMER.MSG.NEXT." + name + ".*",
-		acks + name + ".>",
+// everyStream is all of them.
+func (cfg Config) everyStream() []string {
+	return append(cfg.logs(), streams.CommandsStream, streams.WorkStream, streams.TimersStream, streams.FeedStream,
+		streams.DeadStream, snapshots, tools, agents, blobs)
+}
+
+// each spells one request for each of the names.
+func each(request func(name string) string, names ...string) []string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = request(name)
 	}
+	return list
+}
+
+// put is where values of a bucket are put.
+func put(bucket string) string { return "$KV." + bucket + ".>" }
+
+// putObject is where the pieces of objects are put.
+func putObject(store string) string { return "$O." + store + ".>" }
+
+// inspect asks what streams and consumers are there, and how they are set.
+func inspect() []string { return []string{api + "STREAM.INFO.*", api + "CONSUMER.INFO.*.*"} }
+
+// makeStream makes a stream that is not there. It changes none that is.
+func makeStream(name string) string { return api + "STREAM.CREATE." + name }
+
+// makeConsumer makes a consumer that has a name, or changes it.
+func makeConsumer(stream string) string { return api + "CONSUMER.CREATE." + stream + ".>" }
+
+// leaderGet reads one message, as the stream's leader has it.
+func leaderGet(stream string) string { return api + "STREAM.MSG.GET." + stream }
+
+// directGet reads messages from any replica, as its body says.
+func directGet(stream string) string { return api + "DIRECT.GET." + stream }
+
+// directGetLast reads the last message of a subject from any replica.
+func directGetLast(stream string) string { return api + "DIRECT.GET." + stream + ".>" }
+
+// follow reads a stream through a consumer without a name, made for it.
+func follow(names ...string) []string {
+	var list []string
+	for _, name := range names {
+		list = append(list, api+"CONSUMER.CREATE."+name, api+"CONSUMER.DELETE."+name+".*", flowControl+name+".>")
+	}
+	return list
+}
+
+// work takes messages from a queue and settles them.
+func work(stream, consumer string) []string {
+	return []string{api + "CONSUMER.MSG.NEXT." + stream + "." + consumer, acks + stream + "." + consumer + ".>"}
 }

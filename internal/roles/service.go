@@ -26,102 +26,105 @@ func (cfg Config) serviceAccount() account {
 }
 
 // orchestrator writes the log and what follows from it, works through the queues
-// of commands, attempts and timers, and answers runners. It makes and deletes no
-// stream. Its answers go to inboxes and to replies mapped by the server: a
-// request that names another subject as its reply gets none.
+// of commands, attempts and timers, and answers runners. It may make streams that
+// are not there, at the first start, and changes, empties and deletes none; the
+// one exception is the object store, where a put that failed is cleaned up.
+//
+// Its answers go to inboxes and to replies mapped by the server: a request that
+// names another subject as its reply gets none, whatever the code does.
 func (cfg Config) orchestrator() User {
+	var logSubjects []string
+	for shard := range cfg.Shards {
+		logSubjects = append(logSubjects, protocol.LogSubject(shard, everyChat))
+	}
 	return User{
 		Role: RoleOrchestrator, Name: string(RoleOrchestrator),
 		publish: slices.Concat(
-			cfg.logSubjects(),
+			logSubjects,
 			[]string{
 				protocol.ModelWorkFilter(protocol.Any),
 				protocol.ToolWorkFilter(protocol.Any),
 				protocol.ChatWorkSubject(everyChat, protocol.Any),
 				protocol.TimerSetSubject(everyChat, protocol.Any),
+				protocol.DeadSubject(everyChat),
+				put(streams.SnapshotsBucket), put(streams.ToolsBucket), putObject(streams.BlobsStore),
 				protocol.ReplySubject(protocol.Any, protocol.Any),
 				protocol.FeedDeltaSubject(everyChat),
 				protocol.StopSubject(everyChat),
 				protocol.RunnerFilter(protocol.Any),
-				protocol.DeadSubject(everyChat),
 				mappedReplies, inboxes,
 			},
-			bucketWrite(streams.SnapshotsBucket), bucketWrite(streams.ToolsBucket), objectWrite(streams.BlobsStore),
-			streamInfo(),
-			cfg.logRead(),
-			readers(streams.CommandsStream, streams.FeedStream, streams.DeadStream, bucket(streams.SnapshotsBucket),
-				bucket(streams.ToolsBucket), bucket(streams.AgentsBucket), objects(streams.BlobsStore)),
-			worker(streams.CommandsStream), worker(streams.WorkStream), worker(streams.TimersStream),
-			[]string{"$JS.API.STREAM.MSG.DELETE." + streams.CommandsStream},
+			inspect(),
+			each(makeStream, cfg.everyStream()...),
+			each(makeConsumer, streams.CommandsStream, streams.WorkStream, streams.TimersStream),
+			work(streams.CommandsStream, streams.CommandsConsumer),
+			work(streams.TimersStream, streams.DueConsumer),
+			work(streams.WorkStream, protocol.Any), // pools have any name; part of a token cannot be a wildcard
+			each(leaderGet, cfg.logs()...), each(directGet, cfg.logs()...),
+			each(leaderGet, streams.CommandsStream, streams.DeadStream, blobs),
+			[]string{
+				directGetLast(snapshots),
+				api + "STREAM.MSG.DELETE." + streams.CommandsStream,
+				api + "STREAM.PURGE." + blobs,
+			},
+			follow(append(cfg.logs(), streams.FeedStream, tools)...),
 		),
 		subscribe: []string{
 			protocol.ClaimSubject(everyChat), protocol.ResultSubject(everyChat),
 			protocol.UploadSubject(everyChat), protocol.DownloadSubject(everyChat),
 			protocol.OfferSubject(protocol.Any),
 			protocol.StopSubject(everyChat),
-			protocol.FeedCommitSubject(everyChat),
 			inboxes,
 		},
 	}
 }
 
-func (cfg Config) logSubjects() []string {
-	list := make([]string, cfg.Shards)
-	for shard := range list {
-		list[shard] = protocol.LogSubject(shard, everyChat)
-	}
-	return list
-}
-
-// projection reads the log and answers queries; it publishes answers only.
+// projection reads the log and answers queries. It stores nothing.
 func (cfg Config) projection() User {
 	return User{
 		Role: RoleProjection, Name: string(RoleProjection),
 		publish: slices.Concat(
 			[]string{mappedReplies, inboxes},
-			streamInfo(), cfg.logRead(), readers(objects(streams.BlobsStore)),
+			inspect(),
+			each(leaderGet, cfg.logs()...), each(directGet, cfg.logs()...), each(leaderGet, blobs),
 		),
-		subscribe: []string{
-			protocol.QuerySubject(protocol.Any, protocol.Any),
-			protocol.FeedCommitSubject(everyChat),
-			microDiscovery, inboxes,
-		},
+		subscribe: []string{protocol.QuerySubject(protocol.Any, protocol.Any), microDiscovery, inboxes},
 	}
 }
 
-// gateway speaks for the clients of all tenants, and for nobody else.
+// gateway speaks for the clients of all tenants: what all of them may do
+// together, and the deltas that the feed still has.
 func gateway() User {
-	u := User{
+	var commands []string
+	for _, verb := range protocol.Verbs() {
+		commands = append(commands, protocol.CommandSubject(everyChat, string(verb)))
+	}
+	return User{
 		Role: RoleGateway, Name: string(RoleGateway),
+		publish: slices.Concat(
+			commands,
+			[]string{
+				protocol.QuerySubject(protocol.Any, protocol.Any),
+				protocol.UploadSubject(everyChat), protocol.DownloadSubject(everyChat),
+			},
+			inspect(), follow(streams.FeedStream),
+		),
 		subscribe: []string{protocol.FeedFilter(protocol.Any), protocol.ReplySubject(protocol.Any, protocol.Any), inboxes},
 	}
-	for _, verb := range protocol.Verbs() {
-		u.publish = append(u.publish, protocol.CommandSubject(everyChat, string(verb)))
-	}
-	u.publish = slices.Concat(u.publish,
-		[]string{
-			protocol.QuerySubject(protocol.Any, protocol.Any),
-			protocol.UploadSubject(everyChat), protocol.DownloadSubject(everyChat),
-		},
-		streamInfo(), readers(streams.FeedStream))
-	return u
 }
 
-// operator makes and changes streams, reads all of them, and does by hand what
-// clients do. It cannot publish to the log or to a queue of work.
+// operator makes, changes and deletes streams, reads all of them, and can do by
+// hand what clients do. It cannot publish to the log or to a queue of work.
 func operator() User {
 	return User{
 		Role: RoleOperator, Name: string(RoleOperator),
-		publish: slices.Concat(
-			[]string{
-				"$JS.API.>",
-				flowControl + ">",
-				protocol.CommandSubject(everyChat, protocol.Any),
-				protocol.QuerySubject(protocol.Any, protocol.Any),
-				microDiscovery,
-			},
-			bucketWrite(streams.ToolsBucket), bucketWrite(streams.AgentsBucket),
-		),
+		publish: []string{
+			api + ">", flowControl + ">",
+			protocol.CommandSubject(everyChat, protocol.Any),
+			protocol.QuerySubject(protocol.Any, protocol.Any),
+			put(streams.ToolsBucket), put(streams.AgentsBucket),
+			microDiscovery,
+		},
 		subscribe: []string{protocol.Root + ".>", "$JS.EVENT.>", inboxes},
 	}
 }
