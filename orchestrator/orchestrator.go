@@ -61,11 +61,12 @@ type Orchestrator struct {
 func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 	cfg = cfg.withDefaults()
 	m, err := newMetrics(cfg.Meter)
-	if err := errors.Join(cfg.problems(), err); err != nil {
-		return nil, fmt.Errorf("orchestrator: %w", err)
-	}
+	errs := []error{cfg.problems(), err}
 	if models == nil {
-		return nil, errors.New("orchestrator: no models")
+		errs = append(errs, errors.New("no models"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("orchestrator: %w", err)
 	}
 	return &Orchestrator{
 		cfg: cfg, bus: bus, models: models, log: cfg.Log, metrics: m,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/everturn/everturn/chat"
@@ -37,23 +38,34 @@ func (o *Orchestrator) fill(ctx context.Context, k events.Key, r *model.Request)
 	}
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		if err := o.attach(ctx, k, m.Parts, p); err != nil {
+		if err := o.attach(ctx, k, &m.Parts, p); err != nil {
 			return err
 		}
 		for j := range m.Results {
-			if err := o.attach(ctx, k, m.Results[j].Parts, p); err != nil {
+			parts := m.Results[j].Parts
+			if err := o.attach(ctx, k, &parts, p); err != nil {
 				return err
+			}
+			if &parts[0] != &m.Results[j].Parts[0] { // filled: the message's own list, too
+				m.Results = slices.Clone(m.Results)
+				m.Results[j].Parts = parts
 			}
 		}
 	}
 	return nil
 }
 
-// attach puts stored content into the parts, in place.
-func (o *Orchestrator) attach(ctx context.Context, k events.Key, parts []events.Part, p patience) error {
+// attach puts stored content into a copy of the parts, if there is any to put:
+// what a prompt is made of is shared with the chat's state.
+func (o *Orchestrator) attach(ctx context.Context, k events.Key, list *[]events.Part, p patience) error {
+	if !slices.ContainsFunc(*list, isStored) {
+		return nil
+	}
+	parts := slices.Clone(*list)
+	*list = parts
 	for i := range parts {
 		part := &parts[i]
-		if part.Blob == "" || part.Type == events.PartImage || part.Type == events.PartFile || part.Type == events.PartSource {
+		if !isStored(*part) {
 			continue
 		}
 		err := o.patiently(ctx, p, func() error {
@@ -71,6 +83,12 @@ func (o *Orchestrator) attach(ctx context.Context, k events.Key, parts []events.
 		}
 	}
 	return nil
+}
+
+// isStored reports whether a part's text lies in the object store. Images and
+// files are named by digest on purpose.
+func isStored(p events.Part) bool {
+	return p.Blob != "" && p.Type != events.PartImage && p.Type != events.PartFile && p.Type != events.PartSource
 }
 
 func isObject(s string) bool {
