@@ -148,10 +148,10 @@ func (s State) completed(finish events.Finish) events.TurnCompleted {
 func (s State) stepRequested(number, attempt int) events.StepRequested {
 	t := s.f.Current
 	settings := s.effective(t)
-	canonical := Prompt(s).Canonical()
+	digest, size := s.promptDigest()
 	return events.StepRequested{
 		Step: events.StepID{Turn: t.Number, Step: number}, Purpose: events.PurposeAnswer, Attempt: attempt,
 		Model: settings.Model, Pool: settings.Pool,
-		Prompt: events.DigestOf(canonical), Bytes: int64(len(canonical)),
+		Prompt: digest, Bytes: size,
 	}
 }

@@ -32,7 +32,10 @@ func Decode(b []byte) (State, error) {
 	if err := dec.Decode(&f); err != nil {
 		return State{}, fmt.Errorf("decode state: %w", err)
 	}
-	return State{f: f.State, prev: f.Prev, at: f.At}, nil
+	for _, t := range f.State.Past {
+		t.shown = new(shown)
+	}
+	return State{f: f.State, prev: f.Prev, at: f.At, hashed: new(hashed)}, nil
 }
 
 // Hash is the digest of what the state is. It does not depend on any commit's

@@ -19,6 +19,9 @@ func (s State) Apply(c events.Commit, hash string) State {
 // evolve is Apply without the commit's place in its log.
 func (s State) evolve(c events.Commit) State {
 	s = s.clone()
+	if s.hashed == nil {
+		s.hashed = new(hashed)
+	}
 	s.f.Tenant, s.f.Chat = c.Key.Tenant, c.Key.Chat
 	s.f.Rev++
 	for _, e := range c.Events {
@@ -140,7 +143,7 @@ func remembered(bodies []body, r events.RecordedSettings) []body {
 }
 
 func (s *State) endTurn(how ending) {
-	s.f.Current.Ended = how
+	s.f.Current.Ended, s.f.Current.shown = how, new(shown)
 	s.f.Past = append(slices.Clip(s.f.Past), s.f.Current)
 	s.f.Current = nil
 }
@@ -160,9 +163,13 @@ func (s *State) completeStep(e events.StepCompleted) {
 	t, st := s.lastStep()
 	st.Phase, st.Parts, st.Stop = phaseCompleted, e.Parts, e.Stop
 	for _, p := range e.Parts {
-		if p.Type == events.PartCall {
-			st.Calls = append(st.Calls, call{Ordinal: p.Ordinal, Tool: p.Name, Arguments: p.Arguments, Blob: p.Blob})
+		if p.Type != events.PartCall {
+			continue
 		}
+		id := events.CallID{Turn: t.Number, Step: st.Number, Ordinal: p.Ordinal}
+		st.Calls = append(st.Calls, call{
+			Ordinal: p.Ordinal, WireID: s.wireID(id, p.ProviderID), Tool: p.Name, Arguments: p.Arguments, Blob: p.Blob,
+		})
 	}
 	t.Calls += len(st.Calls)
 	t.Usage = t.Usage.Plus(e.Usage)

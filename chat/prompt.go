@@ -1,8 +1,10 @@
 package chat
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/everturn/everturn/events"
@@ -24,30 +26,60 @@ const (
 // is left out, so the view of every state, at any time, has exactly one result
 // after each call and no result without one.
 func Prompt(s State) model.Request {
-	t := s.tip()
-	if t == nil {
+	if s.tip() == nil {
 		return model.Request{}
 	}
-	settings := s.effective(t)
+	r := promptHead(s)
+	messages := 0
+	for _, past := range s.f.Past {
+		messages += len(past.messages())
+	}
+	r.Messages = make([]model.Message, 0, messages+roomForTurn)
+	for _, past := range s.f.Past {
+		r.Messages = append(r.Messages, past.messages()...)
+	}
+	if s.f.Current != nil {
+		r.Messages = append(r.Messages, s.f.Current.view()...)
+	}
+	return r
+}
+
+// promptHead is the request without messages.
+func promptHead(s State) model.Request {
+	settings := s.effective(s.tip())
 	r := model.Request{Model: settings.Model, System: settings.System, MaxOutputTokens: settings.Limits.OutputTokens}
 	for _, tool := range settings.Tools {
 		r.Tools = append(r.Tools, model.Tool{Name: tool.Name, Manifest: tool.Manifest})
 	}
-	v := view{wireIDs: map[string]bool{}}
-	for _, past := range s.f.Past {
-		v.turn(past)
-	}
-	if s.f.Current != nil {
-		v.turn(s.f.Current)
-	}
-	r.Messages = v.messages
 	return r
+}
+
+// roomForTurn is how many messages the open turn mostly has at least.
+const roomForTurn = 4
+
+// shown is what an ended turn looks like to a model, made when first needed and
+// then shared by every state that has the turn.
+type shown struct {
+	once     sync.Once
+	messages []model.Message
+}
+
+// messages is the view of an ended turn. It is shared: only to be read.
+func (t *turn) messages() []model.Message {
+	t.shown.once.Do(func() { t.shown.messages = t.view() })
+	return t.shown.messages
+}
+
+// view makes the messages of a turn.
+func (t *turn) view() []model.Message {
+	var v view
+	v.turn(t)
+	return v.messages
 }
 
 // view collects messages.
 type view struct {
 	messages []model.Message
-	wireIDs  map[string]bool // in use
 }
 
 func (v *view) turn(t *turn) {
@@ -59,11 +91,11 @@ func (v *view) turn(t *turn) {
 		v.messages = append(v.messages, model.Message{Role: model.RoleUser, Parts: parts})
 	}
 	for _, st := range t.Steps {
-		v.step(t, st)
+		v.step(st)
 	}
 }
 
-func (v *view) step(t *turn, st *step) {
+func (v *view) step(st *step) {
 	switch st.Phase {
 	case phaseCompleted, phaseInterrupted:
 	case phaseOpen, phaseWaiting, phaseCrashed, phaseFailed:
@@ -84,14 +116,15 @@ func (v *view) step(t *turn, st *step) {
 		if p.Type != events.PartCall {
 			continue
 		}
-		p.ProviderID = v.wireID(t, st, *p)
+		c := st.Calls[p.Ordinal-1]
+		p.ProviderID = c.WireID
 		if p.Blob == "" {
 			p.Arguments = normalArguments(p.Arguments)
 			if !isObject(p.Arguments) {
 				p.Arguments = emptyArguments // the result tells the model what was wrong
 			}
 		}
-		results = append(results, resultOf(st.Calls[p.Ordinal-1], *p))
+		results = append(results, resultOf(c, *p))
 	}
 	if len(parts) > 0 {
 		v.messages = append(v.messages, model.Message{Role: model.RoleAssistant, Parts: parts})
@@ -109,18 +142,36 @@ func resultOf(c call, p events.Part) model.Result {
 	return model.Result{WireID: p.ProviderID, Name: p.Name, Parts: parts, IsError: c.Result.IsError}
 }
 
-// wireID is the call's id towards the provider: the provider's own if it is
-// usable and nobody has it yet, else one made from ours.
-func (v *view) wireID(t *turn, st *step, p events.Part) string {
-	id := p.ProviderID
-	if !isWireID(id) || v.wireIDs[id] {
-		id = "call_" + strconv.Itoa(t.Number) + "_" + strconv.Itoa(st.Number) + "_" + strconv.Itoa(p.Ordinal)
-		for v.wireIDs[id] { // a provider used ours
-			id += "_"
+// wireID is the call's id towards providers: the provider's own if it is usable
+// and no call before it has it, else one made from ours. It is chosen when the
+// call is folded, so that it never changes.
+func (s *State) wireID(id events.CallID, providers string) string {
+	wire := providers
+	if !isWireID(wire) || s.usesWireID(wire) {
+		wire = "call_" + strconv.Itoa(id.Turn) + "_" + strconv.Itoa(id.Step) + "_" + strconv.Itoa(id.Ordinal)
+		for s.usesWireID(wire) { // a provider used ours
+			wire += "_"
 		}
 	}
-	v.wireIDs[id] = true
-	return id
+	return wire
+}
+
+func (s *State) usesWireID(wire string) bool {
+	if s.f.Current.usesWireID(wire) {
+		return true
+	}
+	return slices.ContainsFunc(s.f.Past, func(t *turn) bool { return t.usesWireID(wire) })
+}
+
+func (t *turn) usesWireID(wire string) bool {
+	for _, st := range t.Steps {
+		for i := range st.Calls {
+			if st.Calls[i].WireID == wire {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // maxWireIDBytes is the shortest limit that a provider sets.

@@ -30,6 +30,9 @@ type State struct {
 	// change when a commit's clock does.
 	prev string
 	at   events.Time
+
+	// What was computed of the past and need not be again. No answer depends on it.
+	hashed *hashed
 }
 
 // fields is the explicit, sorted JSON form of a state. Every slice in it is
@@ -99,6 +102,8 @@ type turn struct {
 	// Interrupted is when the end timer is due; zero while nobody interrupts.
 	Interrupted events.Time `json:"interrupted,omitempty"`
 	Reason      string      `json:"reason,omitempty"`
+
+	shown *shown // of an ended turn
 }
 
 // phase says where a step stands.
@@ -131,6 +136,7 @@ type step struct {
 
 type call struct {
 	Ordinal   int           `json:"ordinal"`
+	WireID    string        `json:"wire_id"` // towards providers; no other call of the chat has it
 	Tool      string        `json:"tool"`
 	Arguments string        `json:"arguments"`
 	Blob      events.Digest `json:"blob,omitempty"` // in place of large arguments

@@ -77,12 +77,23 @@ type Result struct {
 }
 
 // Canonical is the request's JSON with fixed field order. It holds no keys and
-// no transport headers.
+// no transport headers. Its last field is the list of messages, each as
+// [Message.Canonical] gives it; a request always has one, if only an empty one.
 func (r Request) Canonical() []byte {
+	if r.Messages == nil {
+		r.Messages = []Message{}
+	}
+	return canonical(r)
+}
+
+// Canonical is the message's JSON as it stands in that of its request.
+func (m Message) Canonical() []byte { return canonical(m) }
+
+func canonical(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r); err != nil {
+	if err := enc.Encode(v); err != nil {
 		panic(fmt.Sprintf("model: request without JSON: %v", err)) // strings, numbers and bytes only
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))

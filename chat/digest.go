@@ -1,0 +1,128 @@
+package chat
+
+import (
+	"crypto/sha256"
+	"encoding"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"slices"
+	"sync"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+)
+
+// promptDigest is the digest and the size of [Prompt]'s canonical form. What
+// ended turns contribute is hashed once and remembered, so a long chat costs
+// what its newest turns do.
+func (s State) promptDigest() (events.Digest, int64) {
+	r := promptHead(s)
+	h := s.hashed.past(s.tip().Settings, r, s.f.Past)
+	if s.f.Current != nil {
+		h.messages(s.f.Current.view())
+	}
+	return h.end()
+}
+
+// hashed remembers how far the past was hashed. It is shared by the states of
+// one chat; a state whose past is another one does not find itself in it.
+type hashed struct {
+	mu    sync.Mutex
+	marks [2]mark // the newer first; two, since a decision may not be committed
+}
+
+// mark is a hash of a prompt up to and with a turn.
+type mark struct {
+	settings events.Digest
+	last     *turn // nil: nothing is marked
+	turns    int
+	state    []byte // of the hash
+	size     int64
+	count    int // messages
+}
+
+// past hashes the head of a prompt and the past's messages, from the newest mark on.
+func (m *hashed) past(settings events.Digest, head model.Request, past []*turn) prefix {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, done := m.resume(settings, past)
+	if done == 0 {
+		p = newPrefix(head)
+	}
+	if done == len(past) {
+		return p
+	}
+	for _, t := range past[done:] {
+		p.messages(t.messages())
+	}
+	m.marks[1] = m.marks[0]
+	m.marks[0] = mark{
+		settings: settings, last: past[len(past)-1], turns: len(past), state: p.state(), size: p.size, count: p.count,
+	}
+	return p
+}
+
+// resume gives what the best mark has, and how many turns that are.
+func (m *hashed) resume(settings events.Digest, past []*turn) (prefix, int) {
+	best := mark{}
+	for _, k := range m.marks {
+		if k.last != nil && k.settings == settings && k.turns <= len(past) && past[k.turns-1] == k.last && k.turns > best.turns {
+			best = k
+		}
+	}
+	if best.turns == 0 {
+		return prefix{}, 0
+	}
+	p := prefix{hash: sha256.New(), size: best.size, count: best.count}
+	if err := p.hash.(encoding.BinaryUnmarshaler).UnmarshalBinary(best.state); err != nil {
+		panic(fmt.Sprintf("chat: hash does not resume: %v", err)) // it was made here
+	}
+	return p, best.turns
+}
+
+// prefix is a canonical request being hashed, message by message.
+type prefix struct {
+	hash  hash.Hash
+	size  int64
+	count int
+}
+
+// endOfRequest closes the list of messages and the request.
+const endOfRequest = "]}"
+
+func newPrefix(head model.Request) prefix {
+	head.Messages = []model.Message{}
+	b := head.Canonical()
+	p := prefix{hash: sha256.New()}
+	p.write(b[:len(b)-len(endOfRequest)])
+	return p
+}
+
+func (p *prefix) write(b []byte) {
+	_, _ = p.hash.Write(b) // a hash never fails
+	p.size += int64(len(b))
+}
+
+func (p *prefix) messages(list []model.Message) {
+	for _, m := range list {
+		if p.count > 0 {
+			p.write([]byte{','})
+		}
+		p.count++
+		p.write(m.Canonical())
+	}
+}
+
+func (p *prefix) state() []byte {
+	b, err := p.hash.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		panic(fmt.Sprintf("chat: hash does not stop: %v", err)) // SHA-256 can
+	}
+	return slices.Clip(b)
+}
+
+func (p *prefix) end() (events.Digest, int64) {
+	p.write([]byte(endOfRequest))
+	return events.Digest("sha256:" + hex.EncodeToString(p.hash.Sum(nil))), p.size
+}
