@@ -19,7 +19,7 @@ import (
 func TestTranscriptsOfGeneratedChats(t *testing.T) {
 	t.Parallel()
 
-	for seed := range uint64(200) {
+	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			chat := chatgen.Log(ann, rand.New(rand.NewPCG(seed, 1)), 60)
@@ -94,7 +94,7 @@ func settled(t *testing.T, whole projections.Transcript) {
 func TestNoOrderOfEventsBreaksATranscript(t *testing.T) {
 	t.Parallel()
 
-	for seed := range uint64(200) {
+	for seed := range uint64(60) {
 		chance := rand.New(rand.NewPCG(seed, 2))
 		var all []events.Event
 		for _, c := range chatgen.Log(ann, chance, 40).Commits {

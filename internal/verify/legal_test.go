@@ -14,7 +14,7 @@ import (
 
 const (
 	shards = 4
-	short  = 10 // messages of the shortest log
+	short  = 8 // messages of the shortest log
 )
 
 // entries is a generated chat's log as it lies in its stream, from a sequence on.
@@ -32,7 +32,7 @@ func TestGeneratedLogsAreLegal(t *testing.T) {
 
 	const (
 		logs   = 10_000
-		spread = 20 // of their length
+		spread = 12 // of their length
 		folded = 4  // every so many logs, what needs the chat's state is judged, too
 	)
 	var wait sync.WaitGroup
