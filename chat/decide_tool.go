@@ -128,6 +128,8 @@ func decideClaim(s State, m Claim, at events.Time) Decision {
 	switch {
 	case c == nil, !c.open(), c.Requested == nil:
 		return over("the call is not open")
+	case m.Group != "" && m.Group != c.Requested.Group:
+		return over("the call was handed to another group")
 	case s.Interrupting():
 		return over("the turn is being interrupted")
 	case same && at.Sub(c.Started.At) >= events.Dead/2:
@@ -206,6 +208,8 @@ func decideResult(s State, m Result) Decision {
 	switch {
 	case c == nil, !c.open(), c.Requested == nil:
 		return dropped("the call has its result, or was never asked for")
+	case m.Group != "" && m.Group != c.Requested.Group:
+		return dropped("the call was handed to another group")
 	case !c.Requested.Idempotent && c.Started == nil:
 		return dropped("the call was never licensed to run")
 	}

@@ -72,12 +72,14 @@ const (
 // Claim is a tool runner's question before an effect.
 type Claim struct {
 	protocol.Claim
+	Group  string // whose account it came from; empty if that is not known
 	Holder Holder // see [Decision.Ask]
 }
 
 // Result is a tool runner's report after it.
 type Result struct {
 	protocol.Result
+	Group string // whose account it came from; empty if that is not known
 }
 
 // TimerDue is a timer that came back. That it came means it is due: no clock is

@@ -214,6 +214,20 @@ func TestClaims(t *testing.T) {
 		s.at = noon.Add(4 * time.Second)
 		verdict(t, s, second, 4*time.Second, protocol.ClaimBusy)
 	})
+	t.Run("a call is its own group's: others get no licence and give no result", func(t *testing.T) {
+		t.Parallel()
+		s := asking(t, "pay")
+		stranger, own := claim(the, "k1", 1), claim(the, "k2", 1)
+		stranger.Group, own.Group = "strangers", every[events.ToolRequested](s)[0].Group
+		verdict(t, s, stranger, 0, protocol.ClaimOver)
+		verdict(t, s, own, 0, protocol.ClaimGranted, "tool.started")
+		result := chat.Result{Result: protocol.Result{V: 1, Call: the, Runner: "r1", Status: events.ToolOK}, Group: "strangers"}
+		if list := s.tell(result); len(list) > 0 {
+			t.Errorf("a stranger's result led to %v", list)
+		}
+		result.Group = own.Group
+		find[events.ToolCompleted](t, s.tell(result))
+	})
 	t.Run("near its deadline a call is over", func(t *testing.T) {
 		t.Parallel()
 		s := asking(t, "pay")

@@ -31,9 +31,15 @@ func (o *Orchestrator) handlers(working context.Context) protocol.Handlers {
 			o.answer(working, k, r, crowded, func() any { return answer(working, k, r.Body()) })
 		}
 	}
+	ofGroup := func(answer func(context.Context, events.Key, string, []byte) any, crowded any) func(context.Context, events.Key, protocol.Request) {
+		return func(_ context.Context, k events.Key, r protocol.Request) {
+			group := r.Header(protocol.HeaderGroup)
+			o.answer(working, k, r, crowded, func() any { return answer(working, k, group, r.Body()) })
+		}
+	}
 	return protocol.Handlers{
-		Claim:    ofChat(o.claim, unclear("too many requests")),
-		Result:   ofChat(o.result, protocol.ResultAnswer{Answer: protocol.ResultUnavailable, Why: "too many requests"}),
+		Claim:    ofGroup(o.claim, unclear("too many requests")),
+		Result:   ofGroup(o.result, protocol.ResultAnswer{Answer: protocol.ResultUnavailable, Why: "too many requests"}),
 		Upload:   ofChat(o.upload, protocol.UploadAnswer{Error: "too many requests"}),
 		Download: ofChat(o.download, protocol.DownloadAnswer{Error: "too many requests"}),
 		Offer: func(_ context.Context, group string, r protocol.Request) {
@@ -80,8 +86,9 @@ func decodeRequest(body []byte, into any) error {
 	return nil
 }
 
-// claim answers a runner that asks before an effect.
-func (o *Orchestrator) claim(ctx context.Context, k events.Key, body []byte) any {
+// claim answers a runner that asks before an effect. The group is whose account
+// the claim came from, if that is known.
+func (o *Orchestrator) claim(ctx context.Context, k events.Key, group string, body []byte) any {
 	var c protocol.Claim
 	err := decodeRequest(body, &c)
 	if err == nil && (c.Claim == "" || len(c.Claim) > maxWordBytes || c.Runner == "" || len(c.Runner) > maxWordBytes) {
@@ -91,7 +98,7 @@ func (o *Orchestrator) claim(ctx context.Context, k events.Key, body []byte) any
 		o.refusedRequest(ctx, "claim", k, err)
 		return unclear(err.Error())
 	}
-	m := chat.Claim{Claim: c}
+	m := chat.Claim{Claim: c, Group: group}
 	// An answer that comes after the licence has died is of no use.
 	p := patience{until: time.Now().Add(events.Grant)}
 	out, err := o.settleInTurn(ctx, k, m, p)
@@ -120,15 +127,16 @@ func (o *Orchestrator) askHolder(ctx context.Context, d chat.Decision) chat.Hold
 	return chat.HolderSilent
 }
 
-// result takes what a runner reports after an effect.
-func (o *Orchestrator) result(ctx context.Context, k events.Key, body []byte) any {
+// result takes what a runner reports after an effect. The group is whose account
+// it came from, if that is known.
+func (o *Orchestrator) result(ctx context.Context, k events.Key, group string, body []byte) any {
 	var r protocol.Result
 	if err := decodeRequest(body, &r); err != nil {
 		// Nobody can ever read it. The call ends by its deadline.
 		o.refusedRequest(ctx, "result", k, err)
 		return protocol.ResultAnswer{Answer: protocol.ResultDropped, Why: err.Error()}
 	}
-	m := chat.Result{Result: r}
+	m := chat.Result{Result: r, Group: group}
 	p := patience{until: time.Now().Add(o.cfg.ResultTime), stays: true}
 	out, err := o.settleInTurn(ctx, k, m, p)
 	if errors.Is(err, errTooLarge) {

@@ -21,6 +21,11 @@ const (
 // account to another.
 const HeaderRequestInfo = "Nats-Request-Info"
 
+// HeaderGroup is how the bus hands over whose runner account a request came
+// from, see [RequestGroup]. It is empty where there are no accounts, and nothing
+// that a sender writes counts.
+const HeaderGroup = "Everturn-Group"
+
 // ClientAccount is the account of a tenant's clients.
 func ClientAccount(tenant string) string { return clientAccount + tenant }
 

@@ -67,8 +67,15 @@ type Request struct {
 // Subject is where the request was sent.
 func (r *Request) Subject() string { return r.message.Subject }
 
-// Header is the first value of a header, empty if there is none.
-func (r *Request) Header(key string) string { return r.message.Header.Get(key) }
+// Header is the first value of a header, empty if there is none. The group is
+// not what the sender says but what the server knows.
+func (r *Request) Header(key string) string {
+	if key == protocol.HeaderGroup {
+		group, _ := protocol.RequestGroup(r.message.Header[protocol.HeaderRequestInfo])
+		return group
+	}
+	return r.message.Header.Get(key)
+}
 
 // Body is the request's content. It must not be changed.
 func (r *Request) Body() []byte { return r.message.Data }
