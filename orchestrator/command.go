@@ -69,6 +69,7 @@ type handling struct {
 	own      command
 	taken    time.Time
 	deciding string // id of the command being decided, while one is: a panic is counted against it
+	noted    string // id of the command whose try was noted
 }
 
 // takeCommand puts a delivered command into its chat's mailbox.
@@ -130,7 +131,7 @@ func (o *Orchestrator) handleCommand(ctx context.Context, h *handling) error {
 // refuse answers a command with a no that leaves no trace in the log.
 func (o *Orchestrator) refuse(ctx context.Context, h *handling, no *protocol.RefusedError) error {
 	count(ctx, o.metrics.rejected, "code", string(no.Code))
-	if h.key.Validate() == nil { // else nobody can have listened
+	if h.key.ValidateTenant() == nil { // else nobody can have listened
 		o.reply(ctx, h.key, protocol.Reply{ID: h.own.id, Code: no.Code, Message: no.Detail})
 	}
 	return o.ack(ctx, h.delivery)

@@ -15,10 +15,10 @@ const (
 // ours: a panic, or bytes that nobody can make a commit of. Neither a conflict
 // nor storage that is away is one, nor a version this release does not know.
 //
-// A try that ends with the process counts too. It leaves a note in the store,
-// made before the try; but notes are not made for a command whose deciding this
-// process has survived, or a store that is away for long would in the end
-// condemn everything that waits for it.
+// A try that ends with the process counts too: it leaves a note in the store,
+// made before the try. A note is taken back when the try did no harm, and none is
+// made for a command whose deciding this process has survived; or a store that
+// is away for long would in the end condemn everything that waits for it.
 type faults struct {
 	mu       sync.Mutex
 	commands map[string]*record

@@ -19,6 +19,10 @@ const (
 	// loopPause is how long a loop waits before it asks a port again that failed.
 	loopPause = time.Second
 
+	// firstLoopPause is how long one waits that ran well until then: after a
+	// lost connection everything that hangs on the log should be there again soon.
+	firstLoopPause = 50 * time.Millisecond
+
 	// stoppedDelay is for how long the work of a stopped chat is given back: only
 	// a restart, or another process, may see it otherwise.
 	stoppedDelay = 30 * time.Second
@@ -232,11 +236,19 @@ func (o *Orchestrator) take(
 
 // keepOn calls do again when it ends before ctx does.
 func (o *Orchestrator) keepOn(ctx context.Context, what string, do func(context.Context) error) {
+	wait := firstLoopPause
 	for ctx.Err() == nil {
-		if err := do(ctx); ctx.Err() == nil {
-			o.log.Warn("cannot "+what, "error", err)
-			pause(ctx, loopPause)
+		began := time.Now()
+		err := do(ctx)
+		if ctx.Err() != nil {
+			return
 		}
+		if time.Since(began) > loopPause {
+			wait = firstLoopPause
+		}
+		o.log.Warn("cannot "+what, "error", err)
+		pause(ctx, wait)
+		wait = min(2*wait, loopPause)
 	}
 }
 

@@ -156,7 +156,7 @@ func (o *Orchestrator) decideStored(
 	}
 	h.deciding = ""
 	if err != nil {
-		o.faults.survive(c.id)
+		o.survived(ctx, h, c)
 		return position{}, err
 	}
 	o.faults.forget(c.id)
@@ -193,6 +193,7 @@ func (o *Orchestrator) judged(ctx context.Context, h *handling, c command) (chat
 		if err != nil {
 			return chat.Command{}, fmt.Errorf("note a try: %w", err)
 		}
+		h.noted = c.id
 		given = max(given, n-1) // the notes before this one are tries that did not end well
 	}
 	if given < maxFaults {
@@ -209,4 +210,19 @@ func (o *Orchestrator) judged(ctx context.Context, h *handling, c command) (chat
 	aside := c.message
 	aside.Undeliverable, aside.Verb, aside.Body = true, c.message.Body.Verb(), nil
 	return aside, nil
+}
+
+// survived says that deciding c did no harm although nothing came of it: what
+// its commit needed is away.
+func (o *Orchestrator) survived(ctx context.Context, h *handling, c command) {
+	o.faults.survive(c.id)
+	if h.noted != c.id {
+		return
+	}
+	h.noted = ""
+	try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+	defer cancel()
+	if err := o.bus.Dead.Forgive(try, h.key, c.id); err != nil {
+		o.log.Warn("a try of a command counts although it did no harm", "chat", h.key, "command", c.id, "error", err)
+	}
 }

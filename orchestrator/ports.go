@@ -159,6 +159,8 @@ type Dead interface {
 	Put(ctx context.Context, k events.Key, m protocol.Stored, command, why string) error
 	// Note durably counts one try to decide a command, and gives the count with it.
 	Note(ctx context.Context, k events.Key, command string) (int, error)
+	// Forgive takes one note back: the try did its process no harm.
+	Forgive(ctx context.Context, k events.Key, command string) error
 }
 
 // Clock is the process's view of time. The simulation gives each replica its own.

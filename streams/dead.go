@@ -20,7 +20,7 @@ const (
 	deadWhy      = "Everturn-Dead-Why"      // why it was set aside; a note has none
 	deadSubject  = "Everturn-Dead-Subject"  // where it was published
 	deadSequence = "Everturn-Dead-Sequence" // its sequence in COMMANDS
-	deadNote     = "Everturn-Dead-Note"     // of a note: how many tries there were
+	deadNote     = "Everturn-Dead-Note"     // of a note: how many tries count
 )
 
 // noteConflictPause is between two tries to note something when somebody else
@@ -52,28 +52,45 @@ func (d *Dead) Put(ctx context.Context, k events.Key, m protocol.Stored, command
 // Note durably counts one try to decide a command, and gives the count with it.
 // The fence makes it exact also when several replicas try.
 func (d *Dead) Note(ctx context.Context, k events.Key, command string) (int, error) {
+	n, err := d.note(ctx, k, command, +1)
+	if err != nil {
+		return 0, fmt.Errorf("note a try of command %s: %w", command, err)
+	}
+	return n, nil
+}
+
+// Forgive takes one note back: the try did its process no harm.
+func (d *Dead) Forgive(ctx context.Context, k events.Key, command string) error {
+	if _, err := d.note(ctx, k, command, -1); err != nil {
+		return fmt.Errorf("forgive a try of command %s: %w", command, err)
+	}
+	return nil
+}
+
+// note changes how many tries count and gives their number.
+func (d *Dead) note(ctx context.Context, k events.Key, command string, change int) (int, error) {
 	for {
 		count, fence, err := d.count(ctx, k, command)
 		if err != nil {
-			return 0, fmt.Errorf("note a try of command %s: %w", command, err)
+			return 0, err
 		}
-		count++
+		count = max(count+change, 0)
 		_, err = d.c.publish(ctx, &nats.Msg{Subject: protocol.DeadSubject(k), Header: nats.Header{
 			fenceHeader: {strconv.FormatUint(fence, 10)},
 			deadCommand: {command},
 			deadNote:    {strconv.Itoa(count)},
 		}})
 		if !conflict(err) {
-			return count, translate(err, "note a try of command %s", command)
+			return count, translate(err, "publish the note")
 		}
 		sleep(ctx, noteConflictPause)
 		if err := ctx.Err(); err != nil {
-			return 0, translate(err, "note a try of command %s", command)
+			return 0, translate(err, "publish the note")
 		}
 	}
 }
 
-// count is the highest count noted for a command, and the last sequence of all
+// count is the newest count noted for a command, and the last sequence of all
 // that is kept of its chat: little, and read seldom.
 func (d *Dead) count(ctx context.Context, k events.Key, command string) (count int, last uint64, err error) {
 	for {
@@ -86,7 +103,7 @@ func (d *Dead) count(ctx context.Context, k events.Key, command string) (count i
 		}
 		last = m.Sequence
 		if n, err := strconv.Atoi(m.Get(deadNote)); err == nil && m.Get(deadCommand) == command {
-			count = max(count, n)
+			count = n
 		}
 	}
 }

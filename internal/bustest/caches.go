@@ -189,6 +189,24 @@ func Dead(t *testing.T, r Rig) {
 				b.Errorf("the first note of another command says %d", n)
 			}
 		}},
+		{"a try that is forgiven does not count", func(b *bench) {
+			k := b.key("a")
+			const command = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+			b.must(b.Dead.Forgive(b.ctx, k, command)) // there is none
+			for _, want := range []int{1, 2} {
+				n, err := b.Dead.Note(b.ctx, k, command)
+				b.must(err)
+				if n != want {
+					b.Errorf("a note says %d, want %d", n, want)
+				}
+			}
+			b.must(b.Other.Dead.Forgive(b.ctx, k, command))
+			n, err := b.Dead.Note(b.ctx, k, command)
+			b.must(err)
+			if n != 2 {
+				b.Errorf("the note after a forgiven one says %d, want 2", n)
+			}
+		}},
 		{"a message is kept", func(b *bench) {
 			k := b.key("a")
 			m := protocol.Stored{

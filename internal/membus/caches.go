@@ -193,6 +193,15 @@ func (d dead) Note(ctx context.Context, k events.Key, command string) (int, erro
 	})
 }
 
+func (d dead) Forgive(ctx context.Context, k events.Key, command string) error {
+	name := k.String() + "." + command
+	_, err := step(ctx, d.p, Op{Kind: "dead.forgive", Subject: name, Stage: StageWrite}, func(Fate) (struct{}, error) {
+		d.p.server.notes[name] = max(d.p.server.notes[name]-1, 0)
+		return struct{}{}, nil
+	})
+	return err
+}
+
 // Dead are the messages that were set aside.
 func (s *Server) Dead() []DeadLetter {
 	s.mu.Lock()
