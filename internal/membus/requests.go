@@ -18,6 +18,7 @@ var errNoResponders = errors.New("nobody serves this request")
 // request is a question on its way to one of those who serve.
 type request struct {
 	subject string
+	about   string // which of several on one subject
 	body    []byte
 	handle  func(h protocol.Handlers) func(ctx context.Context, r protocol.Request)
 	answers *[][]byte // on their way to the asker
@@ -79,7 +80,7 @@ func (q *question) Header(string) string { return "" }
 func (q *question) Body() []byte         { return q.request.body }
 
 func (q *question) Respond(body []byte) error {
-	op := Op{Kind: "requests.respond", Subject: q.request.subject, Stage: StageWrite}
+	op := Op{Kind: "requests.respond", Subject: q.request.about, Stage: StageWrite}
 	_, err := step(q.p.ctx, q.p, op, func(Fate) (struct{}, error) {
 		if seen := q.p.server.options.Observer.Answered; seen != nil {
 			seen(q.request.subject, q.request.body, body)
@@ -91,9 +92,14 @@ func (q *question) Respond(body []byte) error {
 	return err
 }
 
-// ask sends a request and waits for its answer.
-func ask[A any](ctx context.Context, p *Process, kind, subject string, body any, handle func(h protocol.Handlers) func(context.Context, protocol.Request)) (A, error) {
+// ask sends a request and waits for its answer. Which tells it from others that
+// the process sends on the subject at the same time.
+func ask[A any](
+	ctx context.Context, p *Process, kind, subject, which string, body any,
+	handle func(h protocol.Handlers) func(context.Context, protocol.Request),
+) (A, error) {
 	var answer A
+	about := subject + " " + which
 	s := p.server
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -103,17 +109,17 @@ func ask[A any](ctx context.Context, p *Process, kind, subject string, body any,
 	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
 	defer cancel()
 	var answers [][]byte
-	if _, err := step(ctx, p, Op{Kind: kind, Subject: subject, Stage: StageWrite}, func(Fate) (struct{}, error) {
+	if _, err := step(ctx, p, Op{Kind: kind, Subject: about, Stage: StageWrite}, func(Fate) (struct{}, error) {
 		if s.serving == 0 {
 			return struct{}{}, errNoResponders
 		}
-		s.requests = append(s.requests, &request{subject: subject, body: data, handle: handle, answers: &answers})
+		s.requests = append(s.requests, &request{subject: subject, about: about, body: data, handle: handle, answers: &answers})
 		s.change()
 		return struct{}{}, nil
 	}); err != nil {
 		return answer, fmt.Errorf("%s: %w", kind, err)
 	}
-	reply, err := receive(ctx, p, kind, subject, &answers)
+	reply, err := receive(ctx, p, kind, about, &answers)
 	if err != nil {
 		return answer, err
 	}

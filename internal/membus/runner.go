@@ -17,17 +17,17 @@ func (r runner) Fetch(ctx context.Context, group string, limit int) ([]protocol.
 }
 
 func (r runner) Claim(ctx context.Context, k events.Key, c protocol.Claim) (protocol.ClaimAnswer, error) {
-	return ask[protocol.ClaimAnswer](ctx, r.p, "runner.claim", protocol.ClaimSubject(k), c,
+	return ask[protocol.ClaimAnswer](ctx, r.p, "runner.claim", protocol.ClaimSubject(k), c.Call.String(), c,
 		keyed(k, func(h protocol.Handlers) func(context.Context, events.Key, protocol.Request) { return h.Claim }))
 }
 
 func (r runner) Result(ctx context.Context, k events.Key, result protocol.Result) (protocol.ResultAnswer, error) {
-	return ask[protocol.ResultAnswer](ctx, r.p, "runner.result", protocol.ResultSubject(k), result,
+	return ask[protocol.ResultAnswer](ctx, r.p, "runner.result", protocol.ResultSubject(k), result.Call.String(), result,
 		keyed(k, func(h protocol.Handlers) func(context.Context, events.Key, protocol.Request) { return h.Result }))
 }
 
 func (r runner) Offer(ctx context.Context, o protocol.Offer) (protocol.OfferAnswer, error) {
-	return ask[protocol.OfferAnswer](ctx, r.p, "runner.offer", protocol.OfferSubject(o.Group), o,
+	return ask[protocol.OfferAnswer](ctx, r.p, "runner.offer", protocol.OfferSubject(o.Group), "", o,
 		func(h protocol.Handlers) func(context.Context, protocol.Request) {
 			if h.Offer == nil {
 				return nil
@@ -54,7 +54,8 @@ func (r runner) Upload(ctx context.Context, k events.Key, content []byte) (event
 }
 
 func (r runner) upload(ctx context.Context, k events.Key, u protocol.Upload) (events.Digest, error) {
-	a, err := ask[protocol.UploadAnswer](ctx, r.p, "runner.upload", protocol.UploadSubject(k), u,
+	which := string(events.DigestOf(u.Data))
+	a, err := ask[protocol.UploadAnswer](ctx, r.p, "runner.upload", protocol.UploadSubject(k), which, u,
 		keyed(k, func(h protocol.Handlers) func(context.Context, events.Key, protocol.Request) { return h.Upload }))
 	if err != nil {
 		return "", err
@@ -68,7 +69,7 @@ func (r runner) upload(ctx context.Context, k events.Key, u protocol.Upload) (ev
 func (r runner) Download(ctx context.Context, k events.Key, d events.Digest) ([]byte, error) {
 	var content []byte
 	for {
-		a, err := ask[protocol.DownloadAnswer](ctx, r.p, "runner.download", protocol.DownloadSubject(k),
+		a, err := ask[protocol.DownloadAnswer](ctx, r.p, "runner.download", protocol.DownloadSubject(k), string(d),
 			protocol.Download{V: protocol.Version, Blob: d, Offset: int64(len(content))},
 			keyed(k, func(h protocol.Handlers) func(context.Context, events.Key, protocol.Request) { return h.Download }))
 		if err != nil {

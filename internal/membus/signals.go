@@ -81,7 +81,7 @@ func (g signals) AskRunner(ctx context.Context, process string, q protocol.Runne
 	s := g.p.server
 	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
 	defer cancel()
-	subject := protocol.RunnerSubject(process)
+	subject := protocol.RunnerSubject(process) + " " + q.Claim
 	asked, err := step(ctx, g.p, Op{Kind: "signals.ask", Subject: subject, Stage: StageWrite}, func(Fate) (*runnerQuestion, error) {
 		a, ok := s.answerers[process]
 		if !ok {

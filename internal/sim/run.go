@@ -97,6 +97,7 @@ func (r *run) perform() Report {
 	commands := len(r.script)
 	for r.faulting && r.steps < maxSteps {
 		r.turn()
+		synctest.Wait()
 		if len(r.script) == 0 && (r.steps > r.plan.span || r.atRest() == "") {
 			r.calm()
 		}
@@ -130,8 +131,13 @@ func (r *run) breaks(format string, args ...any) {
 	r.broken = append(r.broken, fmt.Sprintf(format, args...))
 }
 
+// aMoment is the longest time that passes between two things. It is short, but
+// nothing happens in the same instant as anything else.
+const aMoment = 100 * time.Microsecond
+
 // turn does one thing: an operation, a command, a fault, or letting time pass.
 func (r *run) turn() {
+	time.Sleep(1 + time.Duration(r.choices.Int64N(int64(aMoment))))
 	synctest.Wait()
 	r.revive()
 	if r.faulting && r.befall() {
@@ -193,8 +199,7 @@ func (r *run) isPaused(process string) bool {
 // wait lets time pass until something can happen, or for at most d.
 func (r *run) wait(d time.Duration) {
 	select {
-	case <-r.gate.wake: // an old word
-		return
+	case <-r.gate.wake: // of an operation that is known by now
 	default:
 	}
 	until := time.Now().Add(d)
@@ -228,6 +233,7 @@ func (r *run) revive() {
 		if !s.again.After(time.Now()) {
 			r.trace.add("start", s.name)
 			r.start(s)
+			synctest.Wait()
 		}
 	}
 }

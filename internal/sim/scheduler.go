@@ -1,9 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"context"
+	"hash/fnv"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -16,7 +20,8 @@ type scheduler struct {
 	mu       sync.Mutex
 	pending  []*operation // in the order of key
 	counters map[string]int
-	wake     chan struct{} // there is a new operation
+	names    map[uintptr]string // of functions, by program counter
+	wake     chan struct{}      // there is a new operation
 	paused   func(process string) bool
 }
 
@@ -24,14 +29,15 @@ type scheduler struct {
 type operation struct {
 	*membus.Op
 	key     string
-	number  int // of those with the same key, in the order they came
+	from    uint64 // the way by which the process's code came to it
+	number  int    // of those with the same key and way, in the order they came
 	granted chan membus.Fate
 	effect  func() // of one whose sender waits no longer
 	expired error  // its context ended while its process stood still
 }
 
 func newScheduler() *scheduler {
-	return &scheduler{counters: map[string]int{}, wake: make(chan struct{}, 1)}
+	return &scheduler{counters: map[string]int{}, names: map[uintptr]string{}, wake: make(chan struct{}, 1)}
 }
 
 func (s *scheduler) add(op *membus.Op, effect func()) *operation {
@@ -40,8 +46,10 @@ func (s *scheduler) add(op *membus.Op, effect func()) *operation {
 	o := &operation{
 		Op: op, key: op.Process.Name + " " + op.Kind + " " + op.Subject, granted: make(chan membus.Fate, 1), effect: effect,
 	}
-	s.counters[o.key]++
-	o.number = s.counters[o.key]
+	o.from = s.way()
+	counter := o.key + strconv.FormatUint(o.from, 36)
+	s.counters[counter]++
+	o.number = s.counters[counter]
 	at, _ := slices.BinarySearchFunc(s.pending, o, compareOperations)
 	s.pending = slices.Insert(s.pending, at, o)
 	select {
@@ -52,10 +60,29 @@ func (s *scheduler) add(op *membus.Op, effect func()) *operation {
 }
 
 func compareOperations(a, b *operation) int {
-	if c := strings.Compare(a.key, b.key); c != 0 {
-		return c
+	return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.from, b.from), a.number-b.number)
+}
+
+// maxFrames is how much of a call stack tells ways apart.
+const maxFrames = 24
+
+// way is a number for the functions that led here. Two parts of one process may
+// want the same operation in the same instant, and which of them comes first is
+// nobody's choice; this tells them apart all the same. The lock is held.
+func (s *scheduler) way() uint64 {
+	var stack [maxFrames]uintptr
+	h := fnv.New64a()
+	for _, pc := range stack[:runtime.Callers(4, stack[:])] {
+		name, known := s.names[pc]
+		if !known {
+			if f := runtime.FuncForPC(pc); f != nil {
+				name = f.Name()
+			}
+			s.names[pc] = name
+		}
+		_, _ = h.Write([]byte(name)) // a hash never fails
 	}
-	return a.number - b.number
+	return h.Sum64()
 }
 
 func (s *scheduler) remove(o *operation) {
