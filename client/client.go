@@ -124,10 +124,12 @@ func (c *Client) store(ctx context.Context, msg *nats.Msg) error {
 		cancel()
 		switch {
 		case err == nil:
-			return stored(answer.Data)
+			return stored(msg, answer.Data)
+		case errors.Is(err, nats.ErrMaxPayload): // the server takes no message of this size at all
+			return tooLarge(msg)
 		case errors.Is(err, nats.ErrNoResponders):
 			return ErrNoStreams
-		case ctx.Err() != nil:
+		case ctx.Err() != nil, errors.Is(err, nats.ErrConnectionClosed):
 			return fmt.Errorf("store the command: %w", err)
 		}
 		select { // the same id again is the same command
@@ -138,19 +140,34 @@ func (c *Client) store(ctx context.Context, msg *nats.Msg) error {
 	}
 }
 
-func stored(ack []byte) error {
+// codeTooLarge is the stream's answer to a message over its limit.
+const codeTooLarge = 10054
+
+func stored(msg *nats.Msg, ack []byte) error {
 	var answer struct {
 		Error *struct {
+			Code        int    `json:"err_code"`
 			Description string `json:"description"`
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(ack, &answer); err != nil {
 		return fmt.Errorf("store the command: the server's answer is no acknowledgement: %w", err)
 	}
-	if answer.Error != nil {
-		return fmt.Errorf("store the command: %s", answer.Error.Description)
+	switch {
+	case answer.Error == nil:
+		return nil
+	case answer.Error.Code == codeTooLarge:
+		return tooLarge(msg)
 	}
-	return nil
+	return fmt.Errorf("store the command: %s", answer.Error.Description)
+}
+
+// tooLarge is the no to a command that was not stored because of its size.
+func tooLarge(msg *nats.Msg) error {
+	return &RejectedError{Reply: protocol.Reply{
+		ID: msg.Header.Get(protocol.HeaderID), Code: events.CodeTooLarge,
+		Message: fmt.Sprintf("body of %d bytes, at most %d are allowed with the headers", len(msg.Data), protocol.MaxCommandBytes),
+	}}
 }
 
 // reply waits for the outcome. A reply can be lost; then the log is asked.

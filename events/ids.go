@@ -26,11 +26,20 @@ const (
 // [a-z0-9_-]{1,64}, a chat [A-Za-z0-9_-]{1,64}: both are subject tokens, so
 // that neither can name another subject.
 func (k Key) Validate() error {
-	if !isToken(k.Tenant, maxTenantBytes, false) {
-		return fmt.Errorf("tenant %q: want 1 to %d of a-z, 0-9, _ and -", cut(k.Tenant, maxTenantBytes), maxTenantBytes)
+	if err := k.ValidateTenant(); err != nil {
+		return err
 	}
 	if !isToken(k.Chat, maxChatBytes, true) {
 		return fmt.Errorf("chat %q: want 1 to %d of A-Z, a-z, 0-9, _ and -", cut(k.Chat, maxChatBytes), maxChatBytes)
+	}
+	return nil
+}
+
+// ValidateTenant is the part of [Key.Validate] that is about the tenant: whom to
+// answer is known also when the chat cannot be.
+func (k Key) ValidateTenant() error {
+	if !isToken(k.Tenant, maxTenantBytes, false) {
+		return fmt.Errorf("tenant %q: want 1 to %d of a-z, 0-9, _ and -", cut(k.Tenant, maxTenantBytes), maxTenantBytes)
 	}
 	return nil
 }
