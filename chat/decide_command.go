@@ -24,6 +24,9 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 	if _, known := s.Outcome(c.ID); known {
 		return Decision{}
 	}
+	if s.Exists() && c.Sequence != 0 && c.Sequence < s.Created() {
+		return refused(events.CodeUnknownChat, "the chat did not exist when this command was stored")
+	}
 	if c.Undeliverable {
 		return undeliverable(s, c)
 	}
@@ -33,9 +36,6 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 			return refused(events.CodeUnknownChat, "chat %s does not exist; create it first", c.Body.Verb())
 		}
 		return decideCreate(create, c)
-	}
-	if c.Sequence != 0 && c.Sequence < s.Created() {
-		return refused(events.CodeUnknownChat, "the chat did not exist when this command was stored")
 	}
 	switch b := c.Body.(type) {
 	case protocol.Create:

@@ -101,8 +101,12 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 		Step: m.Step, Attempt: m.Attempt, Stop: a.Stop, RawStop: a.RawStop, Usage: a.Usage,
 		CostMicros: a.CostMicros, Provider: a.Provider, Timing: m.Timing,
 	}
+	_, st := s.lastStep()
 	for _, p := range a.Parts {
 		p.Text = events.RepairText(p.Text)
+		if isOwn(p.Type) {
+			p.Model = st.Model // no other model is shown it
+		}
 		if p.Type == events.PartCall {
 			e.Parts = append(e.Parts, p)
 			last := &e.Parts[len(e.Parts)-1]
@@ -116,6 +120,12 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 	}
 	calls := settleCalls(s.Key(), &e, s.effective(s.f.Current), m.Schemas)
 	return append([]events.Event{e}, calls...)
+}
+
+// isOwn reports whether content of this type is given back only to the model it
+// came from.
+func isOwn(t events.PartType) bool {
+	return t == events.PartReasoning || t == events.PartProviderCall || t == events.PartProviderResult
 }
 
 func callsIn(parts []events.Part) int {

@@ -92,8 +92,12 @@ func judge(p events.Part, settings events.Effective, schemas map[events.Digest]*
 	if !ok {
 		return events.ToolInvalid, "The tool's schema could not be read. The call was not run."
 	}
-	if wrong := schema.check(normalArguments(p.Arguments)); wrong != "" {
+	arguments := normalArguments(p.Arguments)
+	if wrong := schema.check(arguments); wrong != "" {
 		return events.ToolInvalid, wrong
+	}
+	if !isObject(arguments) { // whatever the schema says: no runner and no provider takes anything else
+		return events.ToolInvalid, "The arguments must be one JSON object."
 	}
 	if needsApproval(settings.Approval, tool) {
 		return events.ToolDenied, saidApproval

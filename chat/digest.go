@@ -20,7 +20,7 @@ func (s State) promptDigest() (events.Digest, int64) {
 	r := promptHead(s)
 	h := s.hashed.past(s.tip().Settings, r, s.f.Past)
 	if s.f.Current != nil {
-		h.messages(s.f.Current.view())
+		h.messages(s.f.Current.view(r.Model))
 	}
 	return h.end()
 }
@@ -54,7 +54,7 @@ func (m *hashed) past(settings events.Digest, head model.Request, past []*turn) 
 		return p
 	}
 	for _, t := range past[done:] {
-		p.messages(t.messages())
+		p.messages(t.messages(head.Model))
 	}
 	m.marks[1] = m.marks[0]
 	m.marks[0] = mark{

@@ -32,14 +32,14 @@ func Prompt(s State) model.Request {
 	r := promptHead(s)
 	messages := 0
 	for _, past := range s.f.Past {
-		messages += len(past.messages())
+		messages += len(past.messages(r.Model))
 	}
 	r.Messages = make([]model.Message, 0, messages+roomForTurn)
 	for _, past := range s.f.Past {
-		r.Messages = append(r.Messages, past.messages()...)
+		r.Messages = append(r.Messages, past.messages(r.Model)...)
 	}
 	if s.f.Current != nil {
-		r.Messages = append(r.Messages, s.f.Current.view()...)
+		r.Messages = append(r.Messages, s.f.Current.view(r.Model)...)
 	}
 	return r
 }
@@ -60,25 +60,32 @@ const roomForTurn = 4
 // shown is what an ended turn looks like to a model, made when first needed and
 // then shared by every state that has the turn.
 type shown struct {
-	once     sync.Once
+	mu       sync.Mutex
+	model    string // for which it was made last
 	messages []model.Message
 }
 
-// messages is the view of an ended turn. It is shared: only to be read.
-func (t *turn) messages() []model.Message {
-	t.shown.once.Do(func() { t.shown.messages = t.view() })
+// messages is the view that a model has of an ended turn. It is shared: only to
+// be read.
+func (t *turn) messages(name string) []model.Message {
+	t.shown.mu.Lock()
+	defer t.shown.mu.Unlock()
+	if t.shown.messages == nil || t.shown.model != name {
+		t.shown.model, t.shown.messages = name, t.view(name)
+	}
 	return t.shown.messages
 }
 
-// view makes the messages of a turn.
-func (t *turn) view() []model.Message {
-	var v view
+// view makes the messages of a turn, as the model of that name is to see it.
+func (t *turn) view(name string) []model.Message {
+	v := view{model: name, messages: []model.Message{}}
 	v.turn(t)
 	return v.messages
 }
 
 // view collects messages.
 type view struct {
+	model    string
 	messages []model.Message
 }
 
@@ -106,7 +113,9 @@ func (v *view) step(st *step) {
 			return
 		}
 	}
-	parts := visible(st.Parts)
+	parts := slices.DeleteFunc(visible(st.Parts), func(p events.Part) bool {
+		return isOwn(p.Type) && p.Model != "" && p.Model != v.model
+	})
 	if st.Phase == phaseInterrupted {
 		parts = onlyText(parts) // unfinished reasoning is taken back by no provider
 	}

@@ -109,6 +109,44 @@ func TestAttempts(t *testing.T) {
 				t.Errorf("status %q", r.Status)
 			}
 		}},
+		{"reasoning is shown to its own model only", func(t *testing.T, s *story) {
+			s.send("a")
+			s.answer(events.Part{Type: events.PartReasoning, Text: "hm", Opaque: []byte("signed")}, events.Text("ok"))
+			shown := func() (n int) {
+				for _, m := range chat.Prompt(s.state).Messages {
+					for _, p := range m.Parts {
+						if p.Type == events.PartReasoning {
+							n++
+						}
+					}
+				}
+				return n
+			}
+			s.send("b")
+			if shown() != 1 {
+				t.Error("its own model is not shown it")
+			}
+			s.answer(events.Text("ok"))
+			s.command(protocol.Configure{V: 1, Settings: events.Settings{Model: "other"}})
+			s.send("c")
+			if shown() != 0 {
+				t.Error("another model is shown it")
+			}
+		}},
+		{"arguments that are no object are invalid, whatever the schema says", func(t *testing.T, s *story) {
+			s.send("a")
+			m := s.ended(&model.Answer{Parts: []events.Part{call("look", "[]")}, Stop: events.StopCalls}, nil)
+			anything, err := chat.CompileSchema([]byte(`{}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for d := range m.Schemas {
+				m.Schemas[d] = anything
+			}
+			if r := find[events.ToolCompleted](t, s.tell(m)); r.Status != events.ToolInvalid {
+				t.Errorf("status %q", r.Status)
+			}
+		}},
 		{"S4.12 500 calls in a step end it visibly", func(t *testing.T, s *story) {
 			s.send("a")
 			list := s.answer(slices.Repeat([]events.Part{call("look", "{}")}, 500)...)
