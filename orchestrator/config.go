@@ -54,7 +54,7 @@ type Config struct {
 	// many attempts it runs at once: no more than that are taken from the queue,
 	// so that other processes can have the rest. A pool with 0 is not asked.
 	// Default: [chat.DefaultPool] with [DefaultConcurrency].
-	Pools map[string]int `help:"Pools of models to ask, each with its number of attempts at once." placeholder:"POOL=N" mapsep:","`
+	Pools map[string]int `help:"Pools of models to ask, each with its number of attempts at once (default default=16)." placeholder:"POOL=N" mapsep:","`
 
 	// ModelPools says which pool asks a model; one that is not named is asked by
 	// [chat.DefaultPool]. It is read when a turn starts and must be the same
@@ -67,54 +67,54 @@ type Config struct {
 	// Mailboxes is how many commands this process has in hand at once. Each
 	// chat is worked on by one task at a time, so beyond the number of chats
 	// that are busy together more of them change nothing. Default [DefaultMailboxes].
-	Mailboxes int `help:"Commands in hand at once." placeholder:"N"`
+	Mailboxes int `help:"Commands in hand at once (default 256)." placeholder:"N"`
 
 	// Timers is how many due timers are in hand at once. Default [DefaultTimers].
-	Timers int `help:"Due timers in hand at once." placeholder:"N"`
+	Timers int `help:"Due timers in hand at once (default 64)." placeholder:"N"`
 
 	// Requests is how many questions of tool runners are answered at once; one
 	// more is told to ask again. Default [DefaultRequests].
-	Requests int `help:"Requests of tool runners in hand at once." placeholder:"N"`
+	Requests int `help:"Requests of tool runners in hand at once (default 1024)." placeholder:"N"`
 
 	// CacheBytes bounds the folded states kept in memory, counted by the bytes
 	// of the commits they were folded from. Default [DefaultCacheBytes].
-	CacheBytes int64 `help:"Memory for folded chats, in bytes of their commits." placeholder:"BYTES"`
+	CacheBytes int64 `help:"Memory for folded chats, in bytes of their commits (default 256 MiB)." placeholder:"BYTES"`
 
 	// AckWait is the ack wait of the queues: who holds a message longer without
 	// a word loses it to somebody else. Workers speak up five times as often.
 	// Default [DefaultAckWait].
-	AckWait time.Duration `help:"Ack wait of the queues." placeholder:"DURATION"`
+	AckWait time.Duration `help:"Ack wait of the queues (default 15s)." placeholder:"DURATION"`
 
 	// TryTimeout bounds one exchange with the store. Short tries find a new
 	// leader soon. Default [DefaultTryTimeout].
-	TryTimeout time.Duration `help:"How long one exchange with the store may take." placeholder:"DURATION"`
+	TryTimeout time.Duration `help:"How long one exchange with the store may take (default 2s)." placeholder:"DURATION"`
 
 	// CommandTime is how long a command or timer is tried, counted from its
 	// delivery, before it is given back for [Config.RetryDelay]. Shorter than
 	// AckWait. Default [DefaultCommandTime].
-	CommandTime time.Duration `help:"How long a command is tried before it is given back." placeholder:"DURATION"`
+	CommandTime time.Duration `help:"How long a command is tried before it is given back (default 10s)." placeholder:"DURATION"`
 
 	// ResultTime is how long a tool's result is tried before its runner is told
 	// to send it again. An election takes 5 to 7 s. Default [DefaultResultTime].
 	// A model's answer is tried for as long as its attempt is open.
-	ResultTime time.Duration `help:"How long a tool's result is tried before its runner must send it again." placeholder:"DURATION"`
+	ResultTime time.Duration `help:"How long a tool's result is tried before its runner must send it again (default 15s)." placeholder:"DURATION"`
 
 	// RetryDelay is for how long a message is given back that could not be
 	// settled, or that a newer release must settle. Default [DefaultRetryDelay].
-	RetryDelay time.Duration `help:"For how long a message is given back that could not be settled." placeholder:"DURATION"`
+	RetryDelay time.Duration `help:"For how long a message is given back that could not be settled (default 1s)." placeholder:"DURATION"`
 
 	// Silence ends an attempt whose model says nothing at all for so long, from
 	// the request on; a keep-alive counts as something if the adapter yields an
 	// empty delta for it. Default [DefaultSilence].
-	Silence time.Duration `help:"Longest silence of a model." placeholder:"DURATION"`
+	Silence time.Duration `help:"Longest silence of a model (default 3m)." placeholder:"DURATION"`
 
 	// ContentSilence ends an attempt whose model brings no content for so long,
 	// keep-alives or not. Default [DefaultContentSilence].
-	ContentSilence time.Duration `help:"Longest time of a model without content." placeholder:"DURATION"`
+	ContentSilence time.Duration `help:"Longest time of a model without content (default 10m)." placeholder:"DURATION"`
 
 	// StopTime is how long work that has begun may go on after Run was told to
 	// end. Default [DefaultStopTime]; negative means not at all.
-	StopTime time.Duration `help:"How long begun work may go on when the orchestrator stops." placeholder:"DURATION"`
+	StopTime time.Duration `help:"How long begun work may go on when the orchestrator stops (default 10s)." placeholder:"DURATION"`
 
 	// Clock is the wall clock. Clocks of all machines agree within
 	// [events.Skew]. Default [time.Now].

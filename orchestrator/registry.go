@@ -32,17 +32,29 @@ func (o *Orchestrator) watchTools(ctx context.Context) error {
 // it can rely on it before the store tells us.
 func (r *registry) add(e protocol.ToolEntry) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	list := []protocol.ToolEntry{e}
 	for name, other := range r.entries {
 		if name != e.Manifest.Name {
 			list = append(list, other)
 		}
 	}
-	r.mu.Unlock()
-	r.set(list)
+	r.replace(list)
 }
 
+// set takes the whole list, as the store told it.
 func (r *registry) set(list []protocol.ToolEntry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.replace(list)
+	if !r.known {
+		r.known = true
+		close(r.first)
+	}
+}
+
+// replace makes list the registry's. The lock is held.
+func (r *registry) replace(list []protocol.ToolEntry) {
 	entries := make(map[string]protocol.ToolEntry, len(list))
 	tools := make([]events.Tool, 0, len(list))
 	for _, e := range list {
@@ -52,14 +64,7 @@ func (r *registry) set(list []protocol.ToolEntry) {
 		tools = append(tools, t)
 	}
 	slices.SortFunc(tools, func(a, b events.Tool) int { return cmp.Compare(a.Name, b.Name) })
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.entries, r.tools = entries, tools
-	if !r.known {
-		r.known = true
-		close(r.first)
-	}
 }
 
 // offered is the list of tools, sorted by name. It is shared: only to be read.
