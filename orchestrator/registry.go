@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -54,16 +55,23 @@ func (r *registry) set(list []protocol.ToolEntry) {
 }
 
 // replace makes list the registry's. The lock is held.
+//
+// If two groups offered one name at the same moment, to two processes, the one
+// that came first has it, everywhere.
 func (r *registry) replace(list []protocol.ToolEntry) {
 	entries := make(map[string]protocol.ToolEntry, len(list))
-	tools := make([]events.Tool, 0, len(list))
 	for _, e := range list {
-		t := e.Manifest.Tool()
-		t.Manifest = e.Digest
-		entries[t.Name] = e
+		other, twice := entries[e.Manifest.Name]
+		if !twice || cmp.Or(cmp.Compare(e.At, other.At), cmp.Compare(e.Manifest.Group, other.Manifest.Group)) < 0 {
+			entries[e.Manifest.Name] = e
+		}
+	}
+	tools := make([]events.Tool, 0, len(entries))
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		t := entries[name].Manifest.Tool()
+		t.Manifest = entries[name].Digest
 		tools = append(tools, t)
 	}
-	slices.SortFunc(tools, func(a, b events.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	r.entries, r.tools = entries, tools
 }
 

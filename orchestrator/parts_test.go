@@ -157,3 +157,22 @@ func TestSnapshotsAreWhatTheyName(t *testing.T) {
 		_, _ = unpacked(broken) // whatever it says, it says it
 	}
 }
+
+func TestANameBelongsToTheGroupThatWasFirst(t *testing.T) {
+	t.Parallel()
+
+	entryOf := func(group, name string, at events.Time) protocol.ToolEntry {
+		return protocol.ToolEntry{Manifest: protocol.Manifest{Group: group, Name: name}, At: at}
+	}
+	r := newRegistry()
+	r.set([]protocol.ToolEntry{entryOf("late", "b", 2), entryOf("early", "b", 1), entryOf("late", "a", 2)})
+	<-r.first
+	r.add(entryOf("late", "c", 3))
+	var got []string
+	for _, tool := range r.offered() {
+		got = append(got, tool.Group+"."+tool.Name)
+	}
+	if want := []string{"late.a", "early.b", "late.c"}; !slices.Equal(got, want) {
+		t.Errorf("tools are %v, want %v", got, want)
+	}
+}
