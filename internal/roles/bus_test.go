@@ -60,6 +60,7 @@ func startBus(t *testing.T, change func([]account)) *bus {
 		t.Fatal(err)
 	}
 	o := &server.Options{JetStream: true, StoreDir: t.TempDir(), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
+	o.LeafNode.Host, o.LeafNode.Port = "127.0.0.1", server.RANDOM_PORT
 	conf.Configure(o)
 	for _, a := range o.Accounts {
 		if a.Name == protocol.ServiceAccount {

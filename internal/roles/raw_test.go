@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,14 +24,23 @@ type line struct {
 func (b *bus) raw(name string) *line {
 	b.Helper()
 	u, _ := b.conf.User(name)
-	conn, err := (&net.Dialer{}).DialContext(b.Context(), "tcp", b.server.Addr().String())
+	l := b.hello(b.server.Addr().String(), u.Name, u.Password)
+	l.done()
+	return l
+}
+
+// hello connects and says who it is.
+func (b *bus) hello(address, name, password string) *line {
+	b.Helper()
+	conn, err := (&net.Dialer{}).DialContext(b.Context(), "tcp", address)
 	b.must(err)
 	b.Cleanup(func() { _ = conn.Close() })
 	l := &line{bus: b, conn: conn, in: bufio.NewReader(conn)}
-	hello, err := json.Marshal(map[string]any{"user": u.Name, "pass": u.Password, "headers": true, "no_responders": true, "verbose": false, "pedantic": false})
+	hello, err := json.Marshal(map[string]any{
+		"user": name, "pass": password, "name": name, "headers": true, "no_responders": true, "verbose": false, "pedantic": false,
+	})
 	b.must(err)
 	l.write("CONNECT " + string(hello) + "\r\n")
-	l.done()
 	return l
 }
 
@@ -55,6 +65,38 @@ func (l *line) done() {
 		l.must(err)
 		if strings.HasPrefix(text, "PONG") {
 			return
+		}
+	}
+}
+
+// TestNobodyIsALeafNode connects, on a server that has leaf nodes, the way they
+// do. Only somebody of whom no way of connecting is asked gets in.
+func TestNobodyIsALeafNode(t *testing.T) {
+	t.Parallel()
+
+	b := startBus(t, asShipped)
+	state, err := b.server.Varz(nil)
+	b.must(err)
+	leaves := net.JoinHostPort("127.0.0.1", strconv.Itoa(state.LeafNode.Port))
+	let := func(name, password string) bool {
+		l := b.hello(leaves, name, password)
+		l.write("PING\r\n")
+		for {
+			text, err := l.in.ReadString('\n')
+			switch {
+			case err != nil, strings.HasPrefix(text, "-ERR"):
+				return false
+			case strings.HasPrefix(text, "PONG"):
+				return true
+			}
+		}
+	}
+	if !let(witnessName, witnessName) {
+		t.Fatal("the witness is no leaf node either")
+	}
+	for _, u := range b.conf.Users {
+		if let(u.Name, u.Password) {
+			t.Errorf("%s was taken for a leaf node", u.Name)
 		}
 	}
 }
@@ -111,11 +153,9 @@ func TestOddHeaderBlocks(t *testing.T) {
 
 			s := setStage(t, role, asShipped)
 			raw := s.raw(role)
-			for _, target := range foreignSubjects() {
-				for _, head := range oddHeads(target) {
-					for _, subject := range s.lines {
-						raw.publish(subject, inbox, head, `{"v":1}`)
-					}
+			for _, head := range oddHeads() {
+				for _, subject := range s.lines {
+					raw.publish(subject, inbox, head, `{"v":1}`)
 				}
 			}
 			raw.done()
@@ -124,12 +164,15 @@ func TestOddHeaderBlocks(t *testing.T) {
 	}
 }
 
-func oddHeads(target string) []string {
+func oddHeads() []string {
+	orders := []string{"Nats-Rollup: all", "Nats-TTL: 1s"}
+	for _, target := range foreignSubjects() {
+		if strings.Contains(target, globex) {
+			orders = append(orders, "Nats-Trace-Dest: "+target, "Nats-Schedule: @at 2020-01-01T00:00:00Z\r\nNats-Schedule-Target: "+target)
+		}
+	}
 	var heads []string
-	for _, order := range []string{
-		"Nats-Trace-Dest: " + target, "Nats-Rollup: all", "Nats-TTL: 1s",
-		"Nats-Schedule: @at 2020-01-01T00:00:00Z\r\nNats-Schedule-Target: " + target,
-	} {
+	for _, order := range orders {
 		heads = append(heads,
 			"NATS/1.0 503\r\n"+order+"\r\n\r\n",
 			"NATS/1.0 100 Idle\r\n"+order+"\r\n\r\n",

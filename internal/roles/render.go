@@ -18,6 +18,10 @@ const answersWithin = "2m"
 // that people chose, and these are 256 random bits.
 const hashCost = bcrypt.MinCost
 
+// connectionTypes are those of programs. A leaf node would be held to less, since
+// the server takes it for one of its own kind, and MQTT brings streams with it.
+const connectionTypes = `"STANDARD", "WEBSOCKET", "IN_PROCESS"`
+
 const preamble = `# Accounts of an Everturn installation, for nats-server 2.15 or newer.
 #
 # Made by Everturn, and made anew when tenants or groups are added. It is meant to
@@ -103,6 +107,7 @@ func (w *writer) user(u User) error {
 	}
 	w.line("{")
 	w.line("user: %s, password: %s", quote(u.Name), quote(string(hash)))
+	w.line("allowed_connection_types: [%s]", connectionTypes)
 	w.line("permissions: {")
 	w.list("publish", u.publish)
 	w.list("subscribe", u.subscribe)
