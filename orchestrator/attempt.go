@@ -35,7 +35,34 @@ func (o *Orchestrator) handleAttempt(ctx context.Context, d protocol.Delivery) {
 	err := caught(func() error { return o.runAttempt(ctx, work, d.Count()) })
 	hush()
 	alive.Wait()
+	if d.Count() == 1 && o.isVersion(ctx, err) {
+		o.passOn(ctx, d, work)
+		return
+	}
 	o.endDelivery(ctx, d, "attempt", work.Key(), err)
+}
+
+// passOn hands work that a newer release must do on as if nobody had had it.
+// Given back it would come to the next one as work that was begun, and so each
+// attempt would be lost before its model is asked. While it is not stored the log
+// still owes it: whoever can read the chat sends it again.
+func (o *Orchestrator) passOn(ctx context.Context, d protocol.Delivery, w protocol.ModelWork) {
+	o.log.Info("chat left to a newer release", "chat", w.Key())
+	if err := o.ack(ctx, d); err != nil {
+		o.giveBack(ctx, d)
+		return
+	}
+	o.metrics.givenBack.Add(ctx, 1)
+	timer := time.NewTimer(o.cfg.RetryDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-o.stopping:
+	case <-ctx.Done():
+	}
+	if _, err := o.put(context.WithoutCancel(ctx), w); err != nil {
+		o.log.Warn("attempt not passed on", "chat", w.Key(), "step", w.Step, "error", err)
+	}
 }
 
 // speakUp tells the queue that a message is being worked on, until ctx ends.

@@ -31,6 +31,15 @@ type chat struct {
 	log   log
 }
 
+// again is a chat that is there already.
+func (s *system) again(t *testing.T, id string, m model.Model) *chat {
+	t.Helper()
+	c := &chat{T: t, s: s, c: client.New(s.nc, "", "user:test"), log: s.bus.Log}
+	c.key = c.c.Key(id)
+	c.model = s.models.add(id, m)
+	return c
+}
+
 // log is what a chat is read from.
 type log interface {
 	Last(ctx context.Context, k events.Key) (protocol.Stored, error)
@@ -40,9 +49,7 @@ type log interface {
 // chat makes a chat whose model is m.
 func (s *system) chat(t *testing.T, m model.Model) *chat {
 	t.Helper()
-	c := &chat{T: t, s: s, c: client.New(s.nc, "", "user:test"), log: s.bus.Log}
-	c.key = c.c.Key(client.NewID())
-	c.model = s.models.add(c.key.Chat, m)
+	c := s.again(t, client.NewID(), m)
 	c.do(protocol.Create{V: protocol.Version, Settings: events.Settings{Model: c.key.Chat}})
 	return c
 }
@@ -61,17 +68,20 @@ func (c *chat) do(body protocol.Body) protocol.Reply {
 func (c *chat) refused(body protocol.Body) protocol.Reply {
 	c.Helper()
 	r, err := c.c.Command(patient(c.T), c.key.Chat, body)
-	if _, no := errors.AsType[*client.RejectedError](err); !no {
+	no, ok := errors.AsType[*client.RejectedError](err)
+	if !ok {
 		c.Fatalf("%s: reply %+v, error %v; want a no", body.Verb(), r, err)
 	}
-	return r
+	return no.Reply
 }
 
 func send(text string) protocol.Send {
 	return protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(text)}}
 }
 
-func interrupt(turn int) protocol.Interrupt { return protocol.Interrupt{V: protocol.Version, Turn: turn} }
+func interrupt(turn int) protocol.Interrupt {
+	return protocol.Interrupt{V: protocol.Version, Turn: turn}
+}
 
 // turn says something and waits until the turn it starts has ended.
 func (c *chat) turn(text string) history {

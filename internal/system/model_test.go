@@ -120,7 +120,9 @@ func answers(stop events.Stop, parts ...events.Part) iter.Seq2[model.Delta, erro
 type asModel func(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error]
 
 // Stream implements [model.Model].
-func (f asModel) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] { return f(ctx, r) }
+func (f asModel) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
+	return f(ctx, r)
+}
 
 func textOf(parts []events.Part) string {
 	var b strings.Builder
