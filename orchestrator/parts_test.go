@@ -115,10 +115,7 @@ func TestWhenAChatIsSweptAgain(t *testing.T) {
 		sweep(220 * time.Second)
 		h.see(protocol.Head{Key: key("owes"), Sequence: 4})
 		sweep(400 * time.Second)
-		want := []time.Duration{15, 45, 105, 165, 215}
-		for i := range want {
-			want[i] *= time.Second
-		}
+		want := []time.Duration{15 * time.Second, 45 * time.Second, 105 * time.Second, 165 * time.Second, 215 * time.Second}
 		if !slices.Equal(swept, want) {
 			t.Errorf("swept after %v, want %v", swept, want)
 		}
