@@ -140,3 +140,15 @@ func TestATimerKeepsItsMilliseconds(t *testing.T) {
 		}
 	}
 }
+
+func TestATimerWithoutATimeIsDue(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	timer := protocol.Timer{V: protocol.Version, Tenant: someChat.Tenant, Chat: someChat.Chat, Name: "end-1"}
+	if err := s.Timers.Set(t.Context(), timer); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Timers.FetchDue(t.Context(), 1); err != nil || len(got) != 1 {
+		t.Errorf("got %d timers and %v, want it at once", len(got), err)
+	}
+}

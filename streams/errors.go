@@ -34,6 +34,10 @@ var (
 	// errNoAnswer is the cause of a request that took longer than one try.
 	errNoAnswer = errors.New("no answer in time; it may have been done or not")
 
+	// errReconnected means that the connection was lost and has come back since a
+	// question was sent: there is no use in waiting for the answer.
+	errReconnected = errors.New("the connection was lost in between; it may have been done or not")
+
 	// errNobody means that no server feels responsible.
 	errNobody = errors.New("nobody answers: a leader is being elected, or `everturn streams apply` was not run")
 
@@ -56,8 +60,7 @@ func underway(err error) bool {
 
 // codeOf is the server's code, 0 if it did not answer with an error.
 func codeOf(err error) jetstream.ErrorCode {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode
 	}
 	return 0

@@ -19,7 +19,7 @@ func (l *Log) Heads(ctx context.Context, head func(protocol.Head), ready func())
 		on: func(m *nats.Msg, meta *nats.MsgMetadata) error {
 			_, k, err := protocol.ParseLogSubject(m.Subject)
 			if err != nil {
-				return nil // no chat has such a subject; only an operator can have stored it
+				return nil //nolint:nilerr // no chat has such a subject; only an operator can have stored it
 			}
 			head(protocol.Head{
 				Key: k, Sequence: meta.Sequence.Stream, Stored: meta.Timestamp, Owes: m.Header.Get(protocol.HeaderOwes),

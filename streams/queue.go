@@ -17,13 +17,13 @@ const (
 
 	// A pull waits this long at the server, which then says so. One that was
 	// lost with its server is given up a little later.
-	pullExpiry = 5 * time.Second
-	pullGrace  = time.Second
+	pullExpiry = 3 * time.Second
+	pullGrace  = 500 * time.Millisecond
 
 	// pullEnd is how long after a pull's first message its end may take. It
 	// comes at once, except when the consumer has as many messages in hand as
 	// it may.
-	pullEnd = 20 * time.Millisecond
+	pullEnd = 50 * time.Millisecond
 
 	// Between two pulls that nobody answers.
 	minPullPause = 50 * time.Millisecond

@@ -25,28 +25,39 @@ func inHand(t *testing.T, js jetstream.JetStream) (pending, waiting int) {
 	return c.CachedInfo().NumAckPending, c.CachedInfo().NumWaiting
 }
 
+// pullWaits returns when somebody waits for commands.
+func pullWaits(t *testing.T, js jetstream.JetStream) {
+	t.Helper()
+	eventually(t, "a pull waits", func() bool {
+		_, waiting := inHand(t, js)
+		return waiting > 0
+	})
+}
+
 type fetched struct {
 	deliveries []protocol.Delivery
 	err        error
 }
 
 // fetchSoon fetches on a goroutine, and returns when the server knows about it.
-func fetchSoon(ctx context.Context, t *testing.T, s stage, limit int) <-chan fetched {
+// The function it gives ends the fetch.
+func fetchSoon(t *testing.T, s stage, limit int) (<-chan fetched, context.CancelFunc) {
 	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
 	done := make(chan fetched, 1)
 	go func() {
 		d, err := s.Commands.Fetch(ctx, limit)
 		done <- fetched{d, err}
 	}()
-	eventually(t, "a pull waits", func() bool { _, waiting := inHand(t, s.js); return waiting > 0 })
-	return done
+	pullWaits(t, s.js)
+	return done, cancel
 }
 
 func TestAFetchLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := fetchSoon(ctx, t, s, 10)
+	done, cancel := fetchSoon(t, s, 10)
 	cancel()
 	if got := <-done; !errors.Is(got.err, context.Canceled) || len(got.deliveries) != 0 {
 		t.Fatalf("got %d commands and %v, want the context's error", len(got.deliveries), got.err)
@@ -62,7 +73,7 @@ func TestAFetchLeavesNothingBehind(t *testing.T) {
 func TestAFetchOfManyTakesWhatIsThereAndWaitsForNoMore(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	done := fetchSoon(t.Context(), t, s, 100)
+	done, _ := fetchSoon(t, s, 100)
 	publish(t, s.js, protocol.CommandSubject(someChat, "send"))
 	if got := <-done; got.err != nil || len(got.deliveries) != 1 {
 		t.Fatalf("got %d commands and %v, want one", len(got.deliveries), got.err)
@@ -96,7 +107,7 @@ func TestWhenAllMayBeInHandAreTheNextWaits(t *testing.T) {
 			done <- fetched{d, err}
 		}()
 	}
-	eventually(t, "a pull waits", func() bool { _, waiting := inHand(t, s.js); return waiting > 0 })
+	pullWaits(t, s.js)
 	for _, d := range first {
 		if err := d.Ack(t.Context()); err != nil {
 			t.Fatal(err)
@@ -128,7 +139,7 @@ func TestACommandThatLooksLikeAStatusIsACommand(t *testing.T) {
 func TestAConsumerThatIsMadeAnewIsFetchedFrom(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	done := fetchSoon(t.Context(), t, s, 1)
+	done, _ := fetchSoon(t, s, 1)
 	if err := s.js.DeleteConsumer(t.Context(), streams.CommandsStream, streams.CommandsConsumer); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +198,7 @@ func TestAFetchOutlivesItsServer(t *testing.T) {
 	}
 	t.Cleanup(bus.Close)
 	s := stage{Bus: bus, js: js}
-	done := fetchSoon(t.Context(), t, s, 1)
+	done, _ := fetchSoon(t, s, 1)
 	heads := make(chan error, 1)
 	ready := make(chan struct{})
 	go func() { heads <- bus.Log.Heads(t.Context(), func(protocol.Head) {}, func() { close(ready) }) }()

@@ -31,15 +31,15 @@ type Requests struct{ c *connection }
 // with our permissions.
 func (r *Requests) Serve(ctx context.Context, h protocol.Handlers) error {
 	s := server{c: r.c, free: make(chan struct{}, maxServed)}
-	any := anyChat()
+	every := anyChat()
 	for _, e := range []struct {
 		subject string
 		handle  func(ctx context.Context, k events.Key, r protocol.Request)
 	}{
-		{protocol.ClaimSubject(any), h.Claim},
-		{protocol.ResultSubject(any), h.Result},
-		{protocol.UploadSubject(any), h.Upload},
-		{protocol.DownloadSubject(any), h.Download},
+		{protocol.ClaimSubject(every), h.Claim},
+		{protocol.ResultSubject(every), h.Result},
+		{protocol.UploadSubject(every), h.Upload},
+		{protocol.DownloadSubject(every), h.Download},
 	} {
 		if e.handle == nil {
 			continue

@@ -1,8 +1,12 @@
 package streams
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,27 +29,64 @@ type get struct {
 // leader gives the message that g asks for. The error wraps
 // [protocol.ErrNotFound] if the leader has none.
 func (c *connection) leader(ctx context.Context, stream string, g get) (protocol.Stored, error) {
-	var answer struct {
+	question, err := json.Marshal(g)
+	if err != nil {
+		return protocol.Stored{}, err
+	}
+	answer, err := c.request(ctx, &nats.Msg{Subject: apiPrefix + "STREAM.MSG.GET." + stream, Data: question})
+	if err != nil {
+		return protocol.Stored{}, translate(err, "read %s", stream)
+	}
+	m, err := decodeStored(answer.Data)
+	return m, translate(err, "read %s", stream)
+}
+
+// decodeStored reads the answer of a leader. The content, most of it, is cut out
+// first: decoding it as JSON would take longer than everything else together.
+func decodeStored(answer []byte) (protocol.Stored, error) {
+	rest, data := cutValue(answer, `"data":"`)
+	var got struct {
 		apiAnswer
 		Message struct {
 			Subject  string    `json:"subject"`
 			Sequence uint64    `json:"seq"`
 			Header   []byte    `json:"hdrs"`
-			Data     []byte    `json:"data"`
 			Time     time.Time `json:"time"`
 		} `json:"message"`
 	}
-	if err := c.api(ctx, "STREAM.MSG.GET."+stream, g, &answer); err != nil {
-		return protocol.Stored{}, translate(err, "read %s", stream)
+	if err := json.Unmarshal(rest, &got); err != nil {
+		return protocol.Stored{}, fmt.Errorf("answer of the server: %w", err)
 	}
-	m := answer.Message
-	s := protocol.Stored{Subject: m.Subject, Sequence: m.Sequence, Time: m.Time, Body: m.Data}
-	if len(m.Header) > 0 {
-		header, err := nats.DecodeHeadersMsg(m.Header)
+	if err := got.failure(); err != nil {
+		return protocol.Stored{}, err
+	}
+	s := protocol.Stored{Subject: got.Message.Subject, Sequence: got.Message.Sequence, Time: got.Message.Time}
+	var err error
+	if s.Body, err = base64.StdEncoding.AppendDecode(nil, data); err != nil {
+		return protocol.Stored{}, fmt.Errorf("content of message %d: %w", s.Sequence, err)
+	}
+	if len(got.Message.Header) > 0 {
+		header, err := nats.DecodeHeadersMsg(got.Message.Header)
 		if err != nil {
-			return protocol.Stored{}, fmt.Errorf("read %s: headers of message %d: %w", stream, m.Sequence, err)
+			return protocol.Stored{}, fmt.Errorf("headers of message %d: %w", s.Sequence, err)
 		}
 		s.Header = header
 	}
 	return s, nil
+}
+
+// cutValue takes out the value of a key whose string has no escapes, and gives
+// what is left. The key with its quotes can be nothing else: inside a string
+// they would be escaped.
+func cutValue(object []byte, key string) (rest, value []byte) {
+	start := bytes.Index(object, []byte(key))
+	if start < 0 {
+		return object, nil
+	}
+	start += len(key)
+	length := bytes.IndexByte(object[start:], '"')
+	if length < 0 {
+		return object, nil
+	}
+	return slices.Concat(object[:start], object[start+length:]), object[start : start+length]
 }

@@ -30,10 +30,14 @@ func (t *Timers) Set(ctx context.Context, timer protocol.Timer) error {
 	if err != nil {
 		return fmt.Errorf("timer %s of %s: %w", timer.Name, timer.Key(), err)
 	}
+	due := timer.Due.Time()
+	if due.IsZero() { // the server would take the zero time for no schedule, and never fire
+		due = time.Unix(0, 0).UTC()
+	}
 	_, err = t.c.publish(ctx, &nats.Msg{
 		Subject: protocol.TimerSetSubject(timer.Key(), timer.Name),
 		Header: nats.Header{
-			jetstream.ScheduleHeader:       {scheduleAt + timer.Due.Time().Format(time.RFC3339Nano)},
+			jetstream.ScheduleHeader:       {scheduleAt + due.Format(time.RFC3339Nano)},
 			jetstream.ScheduleTargetHeader: {protocol.TimerDueSubject(timer.Key(), timer.Name)},
 		},
 		Data: body,

@@ -74,19 +74,21 @@ func (t *Tools) Manifest(ctx context.Context, d events.Digest) (protocol.Manifes
 func (t *Tools) Watch(ctx context.Context, on func([]protocol.ToolEntry)) error {
 	entries := map[string]protocol.ToolEntry{} // by subject
 	ready := false
-	tell := func() error {
-		on(slices.SortedFunc(maps.Values(entries), byName))
-		return nil
-	}
+	tell := func() { on(slices.SortedFunc(maps.Values(entries), byName)) }
 	f := follower{
 		c: t.c, sources: []source{{toolsStream, bucketSubject(ToolsBucket, ">")}}, policy: jetstream.DeliverLastPerSubjectPolicy,
 		on: func(m *nats.Msg, _ *nats.MsgMetadata) error {
-			if err := t.enter(ctx, entries, m); err != nil || !ready {
-				return err
+			err := t.enter(ctx, entries, m)
+			if err == nil && ready {
+				tell()
 			}
-			return tell()
+			return err
 		},
-		ready: func() error { ready = true; return tell() },
+		ready: func() error {
+			ready = true
+			tell()
+			return nil
+		},
 	}
 	return f.run(ctx)
 }
@@ -99,7 +101,7 @@ func (t *Tools) enter(ctx context.Context, entries map[string]protocol.ToolEntry
 	}
 	var e toolEntry
 	if err := json.Unmarshal(m.Data, &e); err != nil {
-		return nil // nobody can use it; the tool stays as it was
+		return nil //nolint:nilerr // nobody can use it; the tool stays as it was
 	}
 	known := entries[m.Subject]
 	if known.Digest != e.Digest {
