@@ -42,7 +42,8 @@ func (o *Orchestrator) handleAttempt(ctx context.Context, d protocol.Delivery) {
 	o.endDelivery(ctx, d, "attempt", work.Key(), err)
 }
 
-// passOn hands work that a newer release must do on as if nobody had had it.
+// passOn hands on work that a newer release must do, as if it had never been
+// delivered.
 // Given back it would come to the next one as work that was begun, and so each
 // attempt would be lost before its model is asked. While it is not stored the log
 // still owes it: whoever can read the chat sends it again.
