@@ -2,7 +2,10 @@ package membus
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -43,6 +46,44 @@ func (s *Server) Timers() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.schedules) + len(s.timers.messages)
+}
+
+// unreachable is how long a message that a queue has lost sight of stays away.
+const unreachable = 100 * 365 * 24 * time.Hour
+
+// Misplace does to one of the stored messages, by number, what the worst day of
+// a server may do: it loses sight of a command, which stays stored and is handed
+// to nobody any more, or loses work or a timer that it had acknowledged. It says
+// what it did; empty if nothing is stored.
+func (s *Server) Misplace(n uint64) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fire()
+	var lose []func() string
+	for _, m := range s.commands.messages {
+		lose = append(lose, func() string {
+			m.visible = time.Now().Add(unreachable)
+			return "sight of " + m.Subject
+		})
+	}
+	for _, q := range []*queue{s.work, s.timers} {
+		for _, m := range q.messages {
+			lose = append(lose, func() string {
+				q.remove(m.Sequence)
+				return m.Subject
+			})
+		}
+	}
+	for _, set := range slices.Sorted(maps.Keys(s.schedules)) {
+		lose = append(lose, func() string {
+			delete(s.schedules, set)
+			return set
+		})
+	}
+	if len(lose) == 0 {
+		return ""
+	}
+	return lose[n%uint64(len(lose))]()
 }
 
 func (q *queue) all() []protocol.Stored {

@@ -39,7 +39,7 @@ func (r *run) befall() bool {
 		return false
 	}
 	s := pick(r.chances, r.slots...)
-	f := pick(r.chances, faultCrash, faultCrash, faultStop, faultPause, faultSkew, faultJump, faultSnapshots)
+	f := pick(r.chances, faultCrash, faultCrash, faultStop, faultPause, faultSkew, faultJump, faultSnapshots, faultMisplace)
 	while := time.Duration(1 + r.chances.Int64N(int64(pick(r.chances, time.Second, 5*time.Second, 20*time.Second))))
 	offset := time.Duration(r.chances.Int64N(int64(events.Skew))) - events.Skew/2
 	if !s.running() || !r.happens(f) {
@@ -65,6 +65,8 @@ func (r *run) befall() bool {
 		r.watch.skewed = true
 	case faultSnapshots:
 		r.lie()
+	case faultMisplace:
+		r.trace.add("lost:", r.server.Misplace(r.chances.Uint64()))
 	default:
 		return false
 	}
@@ -110,6 +112,9 @@ func (r *run) fate(o *operation) membus.Fate {
 
 // possible are the faults that can befall the operation in this run.
 func (r *run) possible(o *operation) []fault {
+	if !r.plan.befalls(o.Kind) {
+		return nil
+	}
 	var of []fault
 	switch o.Stage {
 	case membus.StageWrite:
@@ -154,7 +159,7 @@ func (r *run) mishap(what fault, full bool, f *membus.Fate) {
 		f.Drop = true
 	case faultTwice:
 		f.Twice = true
-	case faultStop, faultPause, faultSnapshots, faultSkew, faultJump, faultDelay, faultResend, faultUpgrade, faultModel, faultTool, faults:
+	case faultStop, faultPause, faultSnapshots, faultMisplace, faultSkew, faultJump, faultDelay, faultResend, faultUpgrade, faultModel, faultTool, faults:
 		panic(fmt.Sprintf("sim: %s befalls no operation", what))
 	}
 }

@@ -70,6 +70,13 @@ func newIDs(seed uint64, purpose string) func(n int) string {
 	}
 }
 
+// longOnceIn is how seldom so much is said in a chat that it cannot remember all
+// of it, which is maxLong.
+const (
+	longOnceIn = 150
+	maxLong    = 300
+)
+
 // maxLater bounds what is said in a chat after its create.
 const maxLater = 9
 
@@ -100,6 +107,11 @@ func scriptOf(r *rand.Rand, k events.Key) []command {
 		return say(s)
 	}
 	all = append(all, send())
+	if r.IntN(longOnceIn) == 0 {
+		for i := range maxLong {
+			all = append(all, say(protocol.Rename{V: protocol.Version, Title: fmt.Sprintf("title %d", i)}))
+		}
+	}
 	for range r.IntN(maxLater) {
 		switch r.IntN(16) {
 		case 0, 1, 2, 3, 4:

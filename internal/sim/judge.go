@@ -74,6 +74,7 @@ func (r *run) judge() {
 		c := r.watch.chats[k]
 		r.judgeOrder(c)
 		r.judgeUnknown(c)
+		r.judgeInterrupts(c)
 	}
 	for _, p := range r.published {
 		r.judgeCommand(p)
@@ -262,6 +263,30 @@ func (r *run) judgeUnknown(c *watched) {
 		of := calls[id]
 		if of.result != nil && of.result.Status == events.ToolUnknown && !of.interrupt {
 			r.breaks("%s: call %s ended unknown, though nobody died", c.last().Key(), id)
+		}
+	}
+}
+
+// longestEnd is how long the end of an interrupted turn may take.
+const longestEnd = 5 * time.Second
+
+// judgeInterrupts checks that turns end soon after they were interrupted, where
+// nothing goes wrong.
+func (r *run) judgeInterrupts(c *watched) {
+	if !r.plan.calm() {
+		return
+	}
+	var asked time.Time
+	for i, commit := range c.commits {
+		for _, e := range commit.Events {
+			switch e := e.(type) {
+			case events.TurnInterruptRequested:
+				asked = c.stored[i]
+			case events.TurnInterrupted:
+				if took := c.stored[i].Sub(asked); took > longestEnd {
+					r.breaks("%s: turn %d ended %v after it was interrupted", commit.Key, e.Turn, took)
+				}
+			}
 		}
 	}
 }

@@ -3,7 +3,9 @@ package sim
 import (
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -22,6 +24,7 @@ const (
 	faultDrop                   // a request, an answer or a signal is lost
 	faultTwice                  // a request comes twice; a message is delivered again though somebody has it
 	faultSnapshots              // a snapshot is old, or not of this log
+	faultMisplace               // the server loses a message that it had acknowledged, or sight of a command
 	faultSkew                   // clocks differ, within what is allowed
 	faultJump                   // clocks differ by more than is allowed
 	faultDelay                  // time passes while operations wait
@@ -33,7 +36,7 @@ const (
 )
 
 var faultNames = [faults]string{
-	"crash", "stop", "pause", "refuse", "conflict", "lose", "late", "drop", "twice", "snapshots", "skew", "jump",
+	"crash", "stop", "pause", "refuse", "conflict", "lose", "late", "drop", "twice", "snapshots", "misplace", "skew", "jump",
 	"delay", "resend", "upgrade", "model", "tool",
 }
 
@@ -43,12 +46,13 @@ func (f fault) String() string { return faultNames[f] }
 type plan struct {
 	seed    uint64
 	on      [faults]bool
-	rate    float64 // of faults, per operation
-	process float64 // of things that happen to whole processes, per operation
-	delay   float64 // of letting time pass, per operation
-	hurry   float64 // of a client's next command, per operation
-	span    int     // operations until nothing goes wrong any more
-	most    int     // faults in all
+	rate    float64  // of faults, per operation
+	process float64  // of things that happen to whole processes, per operation
+	delay   float64  // of letting time pass, per operation
+	hurry   float64  // of a client's next command, per operation
+	span    int      // operations until nothing goes wrong any more
+	most    int      // faults in all
+	only    []string // prefixes of the operations that faults befall; none: all
 	ackWait time.Duration
 	chats   int
 	slow    map[string]float64 // weight of a process's operations
@@ -97,6 +101,9 @@ func newPlan(seed uint64) plan {
 		}
 		p.most = 1 + r.IntN(2)
 		p.rate = max(p.rate, 0.01)
+		if r.IntN(2) == 0 { // nothing but what runners ask and are answered
+			p.only, p.rate = []string{"runner.claim", "runner.result", "requests."}, 0.1
+		}
 	default:
 		for f := range faults {
 			p.on[f] = r.IntN(2) == 0
@@ -110,6 +117,14 @@ func newPlan(seed uint64) plan {
 		p.slow[name] = pick(r, 1, 1, 1, 0.2, 3)
 	}
 	return p
+}
+
+// calm reports whether nothing goes wrong at all.
+func (p plan) calm() bool { return p.on == [faults]bool{} }
+
+// befalls reports whether faults may befall operations of the kind.
+func (p plan) befalls(kind string) bool {
+	return len(p.only) == 0 || slices.ContainsFunc(p.only, func(prefix string) bool { return strings.HasPrefix(kind, prefix) })
 }
 
 // gentle reports whether nearly nothing goes wrong: a message or two are lost,

@@ -77,11 +77,14 @@ func newRun(o Options) *run {
 		script: script(p), choices: draws(o.Seed, "choices"), chances: draws(o.Seed, "faults"),
 	}
 	r.gate.paused = r.isPaused
+	r.plan.span += max(0, len(r.script)-maxLong/2) * operationsPerCommand
 	return r
 }
 
 // Limits of a run.
 const (
+	operationsPerCommand = 10 // by which a long run is longer
+
 	restTime  = 30 * time.Minute // until all must be at rest when nothing goes wrong any more
 	maxSteps  = 60_000           // operations: a run that has more is going round in circles
 	longestOf = 10 * time.Minute // one wait

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ const (
 
 	group       = "sim"
 	toolTimeout = 5 * time.Second
+	longTimeout = 30 * time.Second // long enough for others to ask what became of a licence
 )
 
 // effect is a line of the ledger: a tool began.
@@ -95,6 +97,9 @@ func (w *world) tools(p *membus.Process, release int) []toolrunner.Tool {
 		{Name: toolAlone, Schema: []byte(schema), Exclusive: true},
 	} {
 		m.Description, m.Policy, m.TimeoutMS = "does something", events.PolicyAllow, toolTimeout.Milliseconds()
+		if m.Name == toolOnce || m.Name == toolAgain {
+			m.TimeoutMS = longTimeout.Milliseconds()
+		}
 		if release > 0 && m.Name != toolOnce {
 			m.Description = fmt.Sprintf("does something else, %d", release)
 		}
@@ -127,9 +132,9 @@ func (w *world) act(ctx context.Context, p *membus.Process, name string, c toolr
 		case 2: // deaf to its cancellation
 			pause(w.over, time.Duration(draw.IntN(30_000))*time.Millisecond)
 			return toolrunner.Output{Text: "late"}, nil
-		case 3:
-			pause(ctx, time.Duration(draw.IntN(12_000))*time.Millisecond)
-		case 4:
+		case 3, 4:
+			pause(ctx, time.Duration(draw.IntN(30_000))*time.Millisecond)
+		case 5:
 			return toolrunner.Output{}, errors.New("it did not work")
 		}
 	}
@@ -140,6 +145,9 @@ func (w *world) act(ctx context.Context, p *membus.Process, name string, c toolr
 	text := "done"
 	if draw.IntN(largeOnceIn/2) == 0 {
 		text = filler(draw)
+		if draw.IntN(4) == 0 {
+			text = strings.Repeat(text, 1+protocol.MaxChunkBytes/len(text))
+		}
 	}
 	return toolrunner.Output{Text: text, IsError: draw.IntN(10) == 0}, nil
 }
