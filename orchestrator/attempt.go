@@ -88,6 +88,9 @@ func (o *Orchestrator) runAttempt(ctx context.Context, w protocol.ModelWork, del
 	if deliveries > 1 {
 		return o.closeLost(ctx, w)
 	}
+	l := &listener{o: o, key: k, work: w, poke: make(chan struct{}, 1)}
+	o.attempts.add(l) // before the chat is looked at: a stop message that comes from now on is heard
+	defer o.attempts.remove(l)
 	e, err := o.freshly(ctx, k)
 	if err != nil {
 		return err
@@ -97,7 +100,6 @@ func (o *Orchestrator) runAttempt(ctx context.Context, w protocol.ModelWork, del
 	}
 	ended := chat.AttemptEnded{Step: w.Step, Attempt: w.Attempt, Interrupted: true}
 	if !e.state.Interrupting() {
-		l := &listener{o: o, key: k, work: w, poke: make(chan struct{}, 1)}
 		defer l.letGo() // after the outcome is stored: a model may take its time
 		ended, err = o.ask(ctx, l, e.state)
 	}
@@ -212,8 +214,6 @@ func (o *Orchestrator) ask(ctx context.Context, l *listener, s chat.State) (chat
 	o.metrics.running.Add(ctx, 1)
 	defer o.metrics.running.Add(ctx, -1)
 
-	o.attempts.add(l)
-	defer o.attempts.remove(l)
 	if err := l.listen(ctx, m, r); err != nil {
 		return ended, err
 	}
