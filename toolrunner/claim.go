@@ -11,7 +11,11 @@ import (
 
 // Times of asking for a licence.
 const (
-	claimWait     = 2 * time.Second        // for an answer; a grant that took longer is void anyway
+	// claimWait is for an answer. A grant that took longer is void anyway, and
+	// while the licence is young the same claim is granted again: asking soon
+	// bears two lost answers.
+	claimWait = events.Grant + 200*time.Millisecond
+
 	claimPause    = 100 * time.Millisecond // before asking again, doubled up to
 	maxClaimPause = time.Second
 	claimFor      = 30 * time.Second // then the call goes back to the queue
