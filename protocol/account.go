@@ -56,6 +56,15 @@ func RequestGroup(values []string) (group string, ok bool) {
 // answers it.
 func RunnerFilter(group string) string { return RunnerSubject(group + "." + Any) }
 
+// WorkFilters is all work of a tenant, of every kind.
+func WorkFilters(tenant string) []string {
+	return []string{
+		subject(familyWork, "model", Any, tenant, Any, Any),
+		subject(familyWork, "tool", Any, tenant, Any, Any),
+		subject(familyWork, "chat", tenant, Any, Any),
+	}
+}
+
 // FeedFilter is everything there is to watch of a tenant.
 func FeedFilter(tenant string) string { return subject(familyFeed, tenant, ">") }
 

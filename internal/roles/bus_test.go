@@ -21,6 +21,7 @@ const (
 	patience = 20 * time.Second
 
 	witnessName = "witness"
+	loopback    = "127.0.0.1"
 
 	// calls of each chat and group are stored when a test begins.
 	calls = 100
@@ -53,15 +54,25 @@ type bus struct {
 // startBus runs a server for the installation, as change leaves its accounts.
 func startBus(t *testing.T, change func([]account)) *bus {
 	t.Helper()
-	accounts := installation.withDefaults().accounts()
+	cfg := installation.withDefaults()
+	accounts := cfg.accounts()
 	change(accounts)
-	conf, err := configuration(accounts, nil)
+	conf, err := cfg.configuration(accounts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &server.Options{JetStream: true, StoreDir: t.TempDir(), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
-	o.LeafNode.Host, o.LeafNode.Port = "127.0.0.1", server.RANDOM_PORT
+	s := runServer(t, conf, func(o *server.Options) { o.LeafNode.Host, o.LeafNode.Port = loopback, server.RANDOM_PORT })
+	b := newBus(t, conf, s)
+	b.makeStreams()
+	return b
+}
+
+// runServer starts a server that listens, with a user for the witness.
+func runServer(t *testing.T, conf Configuration, edit func(*server.Options)) *server.Server {
+	t.Helper()
+	o := &server.Options{JetStream: true, StoreDir: t.TempDir(), Host: loopback, Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
 	conf.Configure(o)
+	edit(o)
 	for _, a := range o.Accounts {
 		if a.Name == protocol.ServiceAccount {
 			o.Users = append(o.Users, &server.User{Username: witnessName, Password: witnessName, Account: a})
@@ -74,14 +85,20 @@ func startBus(t *testing.T, change func([]account)) *bus {
 	s.Start()
 	t.Cleanup(s.WaitForShutdown)
 	t.Cleanup(s.Shutdown)
+	return s
+}
+
+// newBus connects the witness to a server.
+func newBus(t *testing.T, conf Configuration, s *server.Server) *bus {
+	t.Helper()
 	if !s.ReadyForConnections(patience) {
 		t.Fatal("server does not start")
 	}
 	b := &bus{T: t, server: s, conf: conf}
 	b.witness = b.dial(witnessName, witnessName)
+	var err error
 	b.js, err = jetstream.New(b.witness)
 	b.must(err)
-	b.makeStreams()
 	return b
 }
 

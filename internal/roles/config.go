@@ -63,8 +63,9 @@ type User struct {
 
 // Configuration is a server configuration and the credentials that fit it.
 type Configuration struct {
-	Text  string // for nats-server, to be included by a server's own file
-	Users []User
+	Text   string // accounts, to be included by a server's own file
+	Routes string // to be included in the cluster block of each server of a cluster
+	Users  []User
 }
 
 // User is the user of that name.
@@ -82,25 +83,25 @@ func Generate(cfg Config) (Configuration, error) {
 	if err := cfg.validate(); err != nil {
 		return Configuration{}, fmt.Errorf("roles: %w", err)
 	}
-	return configuration(cfg.accounts(), cfg.Passwords)
+	return cfg.configuration(cfg.accounts())
 }
 
-func configuration(accounts []account, passwords map[string]string) (Configuration, error) {
-	users := credentials(accounts, passwords)
+func (cfg Config) configuration(accounts []account) (Configuration, error) {
+	users := credentials(accounts, cfg.Passwords)
 	text, err := render(accounts)
 	if err != nil {
 		return Configuration{}, fmt.Errorf("roles: %w", err)
 	}
-	c := Configuration{Text: text, Users: users}
+	c := Configuration{Text: text, Routes: renderRoutes(cfg.unroutable()), Users: users}
 	if err := c.configure(&server.Options{}); err != nil {
 		return Configuration{}, fmt.Errorf("roles: %w", err) // what is given out, a server takes
 	}
 	return c, nil
 }
 
-// Configure gives the options of an embedded server the accounts and users, in
-// the place of any that were there; everything else stays. It fits
-// embedded.Options.
+// Configure gives the options of an embedded server the accounts, the users and
+// the permissions of routes, in the place of any that were there; everything else
+// stays. It fits embedded.Options.
 func (c Configuration) Configure(o *server.Options) {
 	if err := c.configure(o); err != nil {
 		panic(err) // Generate has tried it
@@ -109,10 +110,11 @@ func (c Configuration) Configure(o *server.Options) {
 
 func (c Configuration) configure(o *server.Options) error {
 	var parsed server.Options
-	if err := parsed.ProcessConfigString(c.Text); err != nil {
+	if err := parsed.ProcessConfigString(c.Text + "cluster: {\n" + c.Routes + "}\n"); err != nil {
 		return err
 	}
 	o.Accounts, o.Users, o.SystemAccount = parsed.Accounts, parsed.Users, parsed.SystemAccount
+	o.Cluster.Permissions = parsed.Cluster.Permissions
 	return nil
 }
 

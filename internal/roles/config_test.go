@@ -156,7 +156,8 @@ func serverOfOnesOwn(t *testing.T, dir string, c Configuration) *embedded.Server
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "nats-server.conf")
-	text := "jetstream { store_dir: \"" + t.TempDir() + "\", sync_interval: always }\ninclude " + accountsFile + "\n"
+	text := "server_name: one\njetstream { store_dir: \"" + t.TempDir() + "\", sync_interval: always }\ninclude " + accountsFile + "\n" +
+		"cluster {\n  name: c, listen: \"127.0.0.1:-1\", routes: [\"nats://127.0.0.1:1\"]\n  include " + routesFile + "\n}\n"
 	if err := os.WriteFile(file, []byte(text), fileMode); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 const (
 	accountsFile  = "accounts.conf"
+	routesFile    = "routes.conf"
 	contextSuffix = ".json"
 
 	directoryMode = 0o700
@@ -57,8 +58,10 @@ func (c Configuration) Write(dir, url string) error {
 	if err := os.MkdirAll(dir, directoryMode); err != nil {
 		return fmt.Errorf("credentials: %w", err)
 	}
-	if err := replace(filepath.Join(dir, accountsFile), []byte(c.Text)); err != nil {
-		return fmt.Errorf("credentials: %w", err)
+	for file, text := range map[string]string{accountsFile: c.Text, routesFile: c.Routes} {
+		if err := replace(filepath.Join(dir, file), []byte(text)); err != nil {
+			return fmt.Errorf("credentials: %w", err)
+		}
 	}
 	for _, u := range c.Users {
 		content, err := json.MarshalIndent(natsContext{u.description(), url, u.Name, u.Password}, "", "  ")
