@@ -58,6 +58,7 @@ type cluster struct {
 	ackWait time.Duration
 	script  string
 	running map[string]*process
+	metrics map[string]string // where each part serves its own
 }
 
 // process is one running program.
@@ -82,6 +83,7 @@ func startCluster(t *testing.T, s settings) *cluster {
 	c := &cluster{
 		t: t, dir: dir, port: freePort(t), ledger: filepath.Join(dir, "ledger"), ackWait: s.ackWait,
 		script: filepath.Join(dir, "script.yaml"), running: map[string]*process{},
+		metrics: map[string]string{},
 	}
 	if err := os.WriteFile(c.script, []byte(s.script), 0o600); err != nil {
 		t.Fatal(err)
@@ -124,12 +126,14 @@ func (c *cluster) startServer() {
 
 func (c *cluster) startOrchestrator(name string) {
 	c.t.Helper()
-	c.start(name, "orchestrator", "--server", c.url, "--script", c.script, "--ack-wait", c.ackWait.String())
+	c.start(name, "orchestrator", "--server", c.url, "--script", c.script, "--ack-wait", c.ackWait.String(),
+		"--metrics", c.metricsAddress(name))
 }
 
 func (c *cluster) startRunner(name string) {
 	c.t.Helper()
-	c.start(name, "toolrunner", "--server", c.url, "--ledger", c.ledger, "--workspace", c.dir, "--ack-wait", c.ackWait.String())
+	c.start(name, "toolrunner", "--server", c.url, "--ledger", c.ledger, "--workspace", c.dir, "--ack-wait", c.ackWait.String(),
+		"--metrics", c.metricsAddress(name))
 }
 
 func (c *cluster) startProjections(name string) {

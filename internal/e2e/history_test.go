@@ -70,15 +70,29 @@ const poll = 20 * time.Millisecond
 // until reads the chat's log again and again until holds says yes.
 func (r reader) until(t *testing.T, k events.Key, what string, holds func(history) bool) history {
 	t.Helper()
-	ctx := patient(t)
+	return r.within(patient(t), t, k, what, holds)
+}
+
+// within is until with the caller's patience.
+func (r reader) within(ctx context.Context, t *testing.T, k events.Key, what string, holds func(history) bool) history {
+	t.Helper()
+	h, err := r.wait(ctx, k, holds)
+	if err != nil {
+		t.Fatalf("chat %s: waited in vain for %s; the log is\n%s(%v)", k, what, h, err)
+	}
+	return h
+}
+
+// wait is until outside of the test's own goroutine.
+func (r reader) wait(ctx context.Context, k events.Key, holds func(history) bool) (history, error) {
 	for {
 		h, err := r.read(ctx, k) // fails while a server is away
 		if err == nil && holds(h) {
-			return h
+			return h, nil
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("chat %s: waited in vain for %s; the log is\n%s(%v)", k, what, h, err)
+			return h, errors.Join(ctx.Err(), err)
 		case <-time.After(poll):
 		}
 	}
