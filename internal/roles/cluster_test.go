@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +78,7 @@ func startCluster(t *testing.T) []*bus {
 	ports := freePorts(t, 3)
 	var routes []string
 	for _, port := range ports {
-		routes = append(routes, fmt.Sprintf("nats://%s:%d", loopback, port))
+		routes = append(routes, "nats://"+net.JoinHostPort(loopback, strconv.Itoa(port)))
 	}
 	var servers []*server.Server
 	for n, port := range ports {
@@ -151,14 +152,19 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 // freePorts gives ports that nobody listens on now, each another.
 func freePorts(t *testing.T, n int) []int {
 	t.Helper()
-	ports := make([]int, n)
+	ports, taken := make([]int, n), make([]net.Listener, n)
 	for i := range ports {
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(loopback, "0"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = l.Close() }() // all at once, so that no port comes twice
+		taken[i] = l
 		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	for _, l := range taken { // all at once, so that no port comes twice
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return ports
 }

@@ -120,13 +120,13 @@ func (w *writer) user(u User) error {
 }
 
 func (w *writer) list(name string, subjects []string) {
-	w.line("%s: {allow: [", name)
-	w.depth++ // the brace that the bracket hides
+	w.line("%s: {", name)
+	w.line("allow: [")
 	for _, subject := range subjects {
 		w.line("%s", quote(subject))
 	}
-	w.depth--
-	w.line("]}")
+	w.line("]")
+	w.line("}")
 }
 
 func (w *writer) export(e export) {

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -126,7 +127,13 @@ func TestQueriesAndFeed(t *testing.T) {
 			},
 		})
 	}()
-	defer func() { stop(); <-served; queries.Close() }()
+	defer func() {
+		stop()
+		if err := <-served; !errors.Is(err, context.Canceled) {
+			t.Errorf("serving ended with %v", err)
+		}
+		queries.Close()
+	}()
 
 	nc := i.connect("client-acme")
 	seen := make(chan *nats.Msg, 16)

@@ -51,7 +51,7 @@ func TestATurnBelongsToItsTenantAndGroup(t *testing.T) {
 			return false
 		})
 	}()
-	await(t, ctx, "watching", watched)
+	await(ctx, t, "watching", watched)
 	if _, err := acme.Command(ctx, key.Chat, protocol.Create{V: protocol.Version}); err != nil {
 		t.Fatal(err)
 	}
@@ -59,10 +59,10 @@ func TestATurnBelongsToItsTenantAndGroup(t *testing.T) {
 	if _, err := acme.Command(ctx, key.Chat, send); err != nil {
 		t.Fatal(err)
 	}
-	await(t, ctx, "the tool to run", paying)
+	await(ctx, t, "the tool to run", paying)
 	i.forge(ctx, key)
 	close(pay)
-	await(t, ctx, "the turn to end", ended)
+	await(ctx, t, "the turn to end", ended)
 
 	log := i.log(ctx, key)
 	if strings.Contains(log, "forged") || !strings.Contains(log, "The tool says: paid") {
@@ -98,7 +98,7 @@ func (i *installed) runParts(ctx context.Context, paying, pay chan struct{}) {
 		done <- parts.RunOrchestrator(running, deciding, parts.Topology{ManageAssets: true},
 			orchestrator.Config{Defaults: events.Settings{Model: "script"}}, models, func() { close(ready) })
 	}()
-	await(i.T, ctx, "the orchestrator", ready)
+	await(ctx, i.T, "the orchestrator", ready)
 	go func() {
 		done <- parts.RunTools(running, executing, toolrunner.Config{Group: web}, []toolrunner.Tool{tool})
 	}()
@@ -127,7 +127,7 @@ func (i *installed) offered(ctx context.Context) {
 			}
 		})
 	}()
-	await(i.T, ctx, "the offer", seen)
+	await(ctx, i.T, "the offer", seen)
 }
 
 // forge does what strangers would do to the call that runs in the chat.
@@ -187,7 +187,7 @@ func hasEvent[T events.Event](c events.Commit) bool {
 	return false
 }
 
-func await(t *testing.T, ctx context.Context, what string, fact <-chan struct{}) {
+func await(ctx context.Context, t *testing.T, what string, fact <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-fact:
