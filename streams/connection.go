@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	apiPrefix     = "$JS.API."
 	requestChan   = 16          // messages a request's lane can hold: an answer, and strays of earlier ones
 	unsubscribing = time.Second // bound of waiting until the server knows
 )
@@ -23,6 +22,7 @@ const (
 type connection struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream // for what is done seldom
+	prefix  string              // of the subjects of the JetStream API
 	try     time.Duration       // bound of one request
 	lanes   lanes               // of requests
 	batches lanes
@@ -34,13 +34,13 @@ type connection struct {
 	watcher     sync.WaitGroup
 }
 
-func newConnection(nc *nats.Conn, try time.Duration) (*connection, error) {
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(try))
+func newConnection(nc *nats.Conn, o Options) (*connection, error) {
+	js, err := o.jetStream(nc)
 	if err != nil {
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}
 	c := &connection{
-		nc: nc, js: js, try: try,
+		nc: nc, js: js, prefix: o.apiPrefix(), try: o.try(),
 		lanes:       lanes{nc: nc, size: requestChan},
 		batches:     lanes{nc: nc, size: batchChan},
 		reconnected: make(chan struct{}),
@@ -75,10 +75,12 @@ func (c *connection) close() {
 	c.batches.close()
 }
 
-// request asks once and gives the answer. It waits no longer than one try.
+// request asks once and gives the answer. It waits no longer than one try, and
+// not beyond a reconnect: the question, or its answer, went with the connection.
 func (c *connection) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.try, errNoAnswer)
 	defer cancel()
+	reconnected := c.reconnect()
 	l, err := c.lanes.take()
 	if err != nil {
 		return nil, err
@@ -99,6 +101,9 @@ func (c *connection) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error
 				return nil, errNobody
 			}
 			return answer, nil
+		case <-reconnected:
+			c.lanes.discard(l)
+			return nil, errReconnected
 		case <-ctx.Done():
 			c.lanes.discard(l)
 			return nil, context.Cause(ctx)
@@ -165,7 +170,7 @@ func (c *connection) api(ctx context.Context, subject string, question any, answ
 	if err != nil {
 		return err
 	}
-	m, err := c.request(ctx, &nats.Msg{Subject: apiPrefix + subject, Data: body})
+	m, err := c.request(ctx, &nats.Msg{Subject: c.prefix + subject, Data: body})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,9 +36,13 @@ func (s *Signals) Stops(ctx context.Context, on func(events.Key, protocol.Stop))
 func (s *Signals) AskRunner(ctx context.Context, process string, q protocol.RunnerQuestion) (protocol.RunnerAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askRunner)
 	defer cancel()
-	var answer protocol.RunnerAnswer
-	err := s.c.ask(ctx, protocol.RunnerSubject(process), q, &answer)
-	return answer, err
+	for {
+		var answer protocol.RunnerAnswer
+		err := s.c.ask(ctx, protocol.RunnerSubject(process), q, &answer)
+		if !errors.Is(err, errReconnected) { // else it was us who could not hear it
+			return answer, err
+		}
+	}
 }
 
 // stops is [Signals.Stops], also for tool runners.
