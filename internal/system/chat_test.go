@@ -151,9 +151,14 @@ func (c *chat) stillWorks() {
 // judge runs the checker over the chat's log, which must be at rest.
 func (c *chat) judge() {
 	c.Helper()
-	checker := verify.New(verify.Options{Idle: true, Shards: c.s.bus.Log.Shards(), Blob: func(k events.Key, d events.Digest) ([]byte, error) {
-		return c.s.bus.Blobs.Get(patient(c.T), k, d)
-	}})
+	effects := []verify.Effect{}
+	for _, r := range c.s.tools.of(c.key) {
+		if r.tool == "effect" || r.tool == "repeatable" {
+			effects = append(effects, verify.Effect{Key: c.key, Call: r.call, IdempotencyKey: r.key})
+		}
+	}
+	blob := func(k events.Key, d events.Digest) ([]byte, error) { return c.s.bus.Blobs.Get(patient(c.T), k, d) }
+	checker := verify.New(verify.Options{Idle: true, Shards: c.s.bus.Log.Shards(), Effects: effects, Blob: blob})
 	for _, e := range c.read().entries {
 		checker.Add(e)
 	}

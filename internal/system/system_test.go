@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,7 +44,33 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir) // a leftover in the temporary folder fails no test
+	if left := leftOver(); code == 0 && left != "" {
+		fmt.Fprintf(os.Stderr, "system: a goroutine of a part is left over:\n%s\n", left)
+		code = 1
+	}
 	os.Exit(code)
+}
+
+// leftOver is the stack of a goroutine that runs code of a part after all parts
+// have ended; empty if there is none soon.
+func leftOver() string {
+	const wait, maxStackBytes = 10 * time.Second, 16 << 20
+	for until := time.Now().Add(wait); ; {
+		stacks := make([]byte, maxStackBytes)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		left := ""
+		for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+			for _, part := range []string{"orchestrator", "toolrunner", "projections", "streams", "client"} {
+				if strings.Contains(stack, "github.com/everturn/everturn/"+part+".") {
+					left = stack
+				}
+			}
+		}
+		if left == "" || time.Now().After(until) {
+			return left
+		}
+		<-time.After(poll)
+	}
 }
 
 func patient(t *testing.T) context.Context {
@@ -115,6 +143,7 @@ func newSystem(t *testing.T, o options) *system {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.bus.Close)
+	t.Cleanup(s.noConsumerIsLeft) // when all parts have ended
 	return s
 }
 
@@ -257,6 +286,29 @@ func (s *system) nothingIsLeft() {
 	}
 	for _, name := range []string{streams.CommandsStream, streams.WorkStream} {
 		s.eventuallyEmpty(js, name)
+	}
+}
+
+// noConsumerIsLeft fails if a part that has ended left a consumer on the server
+// that no other will use.
+func (s *system) noConsumerIsLeft() {
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		s.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+	defer cancel()
+	for name := range js.StreamNames(ctx).Name() {
+		stream, err := js.Stream(ctx, name)
+		if err != nil {
+			s.Error(err)
+			continue
+		}
+		for consumer := range stream.ListConsumers(ctx).Info() {
+			if consumer.Config.Durable == "" {
+				s.Errorf("%s still has the consumer %s", name, consumer.Name)
+			}
+		}
 	}
 }
 
