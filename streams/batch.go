@@ -46,7 +46,7 @@ func (c *connection) batch(ctx context.Context, stream, subject string, after, t
 		return nil, err
 	}
 	reply := l.next()
-	if err := c.nc.PublishMsg(&nats.Msg{Subject: apiPrefix + "DIRECT.GET." + stream, Reply: reply, Data: body}); err != nil {
+	if err := c.nc.PublishMsg(&nats.Msg{Subject: c.prefix + "DIRECT.GET." + stream, Reply: reply, Data: body}); err != nil {
 		c.batches.discard(l)
 		return nil, err
 	}

@@ -16,6 +16,10 @@ type Options struct {
 	// AckWait of consumers that are made on demand, instead of the topology's.
 	AckWait time.Duration
 
+	// Domain is the JetStream domain to use; empty is that of the server one is
+	// connected to.
+	Domain string
+
 	// Try bounds one exchange with the server or another part of Everturn;
 	// 0 is DefaultTry. Callers ask again, so it may be short.
 	Try time.Duration
@@ -54,7 +58,7 @@ type Bus struct {
 // Open checks that the server has the streams and gives the jobs. The
 // connection stays the caller's to close, after [Bus.Close].
 func Open(ctx context.Context, nc *nats.Conn, o Options) (*Bus, error) {
-	c, err := newConnection(nc, o.try())
+	c, err := newConnection(nc, o)
 	if err != nil {
 		return nil, err
 	}

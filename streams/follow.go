@@ -147,7 +147,7 @@ func (f *follower) end(s *followed) {
 	_ = s.sub.Unsubscribe()
 	if s.consumer != "" {
 		// The server forgets it anyway; this is only sooner.
-		_ = f.c.nc.Publish(apiPrefix+"CONSUMER.DELETE."+s.stream+"."+s.consumer, nil)
+		_ = f.c.nc.Publish(f.c.prefix+"CONSUMER.DELETE."+s.stream+"."+s.consumer, nil)
 	}
 }
 

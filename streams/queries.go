@@ -35,7 +35,7 @@ type Queries struct{ c *connection }
 // OpenQueries serves over a connection, which stays the caller's to close, after
 // [Queries.Close].
 func OpenQueries(nc *nats.Conn, o Options) (*Queries, error) {
-	c, err := newConnection(nc, o.try())
+	c, err := newConnection(nc, o)
 	if err != nil {
 		return nil, err
 	}

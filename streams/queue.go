@@ -102,7 +102,7 @@ func (q *queue) once(ctx context.Context, ask pull) ([]protocol.Delivery, ending
 		return nil, 0, err
 	}
 	reply := l.next()
-	request := &nats.Msg{Subject: apiPrefix + "CONSUMER.MSG.NEXT." + q.stream + "." + q.consumer, Reply: reply, Data: body}
+	request := &nats.Msg{Subject: q.c.prefix + "CONSUMER.MSG.NEXT." + q.stream + "." + q.consumer, Reply: reply, Data: body}
 	if err := q.c.nc.PublishMsg(request); err != nil {
 		q.lanes.discard(l)
 		return nil, 0, err

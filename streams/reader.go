@@ -19,7 +19,7 @@ type Reader struct {
 // OpenReader checks that the log is there and gives the reading jobs. The
 // connection stays the caller's to close, after [Reader.Close].
 func OpenReader(ctx context.Context, nc *nats.Conn, o Options) (*Reader, error) {
-	c, err := newConnection(nc, o.try())
+	c, err := newConnection(nc, o)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type Runner struct {
 // caller's to close, after [Runner.Close]. It asks the server nothing: a runner
 // may be there before the streams are.
 func OpenRunner(nc *nats.Conn, o Options) (*Runner, error) {
-	c, err := newConnection(nc, o.try())
+	c, err := newConnection(nc, o)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (s *Snapshots) Put(ctx context.Context, k events.Key, version int, content 
 // tail to be read is longer.
 func (s *Snapshots) Get(ctx context.Context, k events.Key, version int) ([]byte, error) {
 	subject := snapshotSubject(k, version)
-	m, err := s.c.request(ctx, &nats.Msg{Subject: apiPrefix + "DIRECT.GET." + snapshotsStream + "." + subject})
+	m, err := s.c.request(ctx, &nats.Msg{Subject: s.c.prefix + "DIRECT.GET." + snapshotsStream + "." + subject})
 	if err != nil {
 		return nil, translate(err, "get snapshot of %s", k)
 	}

@@ -33,7 +33,7 @@ func (c *connection) leader(ctx context.Context, stream string, g get) (protocol
 	if err != nil {
 		return protocol.Stored{}, err
 	}
-	answer, err := c.request(ctx, &nats.Msg{Subject: apiPrefix + "STREAM.MSG.GET." + stream, Data: question})
+	answer, err := c.request(ctx, &nats.Msg{Subject: c.prefix + "STREAM.MSG.GET." + stream, Data: question})
 	if err != nil {
 		return protocol.Stored{}, translate(err, "read %s", stream)
 	}

@@ -17,6 +17,18 @@ import (
 	"github.com/everturn/everturn/toolrunner"
 )
 
+// Domain is the JetStream domain that holds the streams; empty is that of the
+// server a part is connected to.
+type Domain string
+
+// jetStream is JetStream in the domain.
+func (d Domain) jetStream(nc *nats.Conn) (jetstream.JetStream, error) {
+	if d == "" {
+		return jetstream.New(nc)
+	}
+	return jetstream.NewWithDomain(nc, string(d))
+}
+
 // Topology says which streams there are to be.
 type Topology struct {
 	Streams      string `type:"existingfile" placeholder:"FILE" help:"A streams.yaml in place of the one in this binary."`
@@ -24,12 +36,12 @@ type Topology struct {
 }
 
 // apply sets the streams up if that is wanted, and gives the topology.
-func (t Topology) apply(ctx context.Context, nc *nats.Conn, ackWait time.Duration) (*streams.Topology, error) {
+func (t Topology) apply(ctx context.Context, nc *nats.Conn, d Domain, ackWait time.Duration) (*streams.Topology, error) {
 	topology, err := streams.LoadTopology(t.Streams)
 	if err != nil || !t.ManageAssets {
 		return topology, err
 	}
-	js, err := jetstream.New(nc)
+	js, err := d.jetStream(nc)
 	if err != nil {
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}
@@ -39,20 +51,36 @@ func (t Topology) apply(ctx context.Context, nc *nats.Conn, ackWait time.Duratio
 	return topology, nil
 }
 
-// RunOrchestrator runs an orchestrator until ctx ends. Ready is called when the
-// streams are there and it begins; it may be nil.
+// RunOrchestrator is [Domain.RunOrchestrator] in the server's own domain.
 func RunOrchestrator(
 	ctx context.Context, nc *nats.Conn, t Topology, cfg orchestrator.Config, models orchestrator.Models, ready func(),
 ) error {
-	topology, err := t.apply(ctx, nc, cfg.AckWait)
+	return Domain("").RunOrchestrator(ctx, nc, t, cfg, models, ready)
+}
+
+// RunOrchestrator runs an orchestrator until ctx ends. Ready is called when the
+// streams are there and it begins; it may be nil. A clock that does not agree
+// with the server's is a [*streams.ClockError].
+func (d Domain) RunOrchestrator(
+	ctx context.Context, nc *nats.Conn, t Topology, cfg orchestrator.Config, models orchestrator.Models, ready func(),
+) error {
+	topology, err := t.apply(ctx, nc, d, cfg.AckWait)
 	if err != nil {
 		return err
 	}
-	bus, err := streams.Open(ctx, nc, streams.Options{Topology: topology, AckWait: cfg.AckWait})
+	options := streams.Options{Topology: topology, AckWait: cfg.AckWait, Domain: string(d)}
+	bus, err := streams.Open(ctx, nc, options)
 	if err != nil {
 		return err
 	}
 	defer bus.Close()
+	clock := cfg.Clock
+	if clock == nil {
+		clock = time.Now
+	}
+	if err := streams.CheckClock(ctx, nc, options, clock); err != nil {
+		return err
+	}
 	o, err := orchestrator.New(cfg, orchestrator.Bus{
 		Log: bus.Log, Commands: bus.Commands, Work: bus.Work, Timers: bus.Timers, Requests: bus.Requests,
 		Signals: bus.Signals, Feed: bus.Feed, Blobs: bus.Blobs, Tools: bus.Tools, Snapshots: bus.Snapshots, Dead: bus.Dead,
@@ -66,9 +94,14 @@ func RunOrchestrator(
 	return ended(ctx, o.Run(ctx))
 }
 
-// RunTools runs a tool runner until ctx ends.
+// RunTools is [Domain.RunTools] in the server's own domain.
 func RunTools(ctx context.Context, nc *nats.Conn, cfg toolrunner.Config, tools []toolrunner.Tool) error {
-	bus, err := streams.OpenRunner(nc, streams.Options{AckWait: cfg.AckWait})
+	return Domain("").RunTools(ctx, nc, cfg, tools)
+}
+
+// RunTools runs a tool runner until ctx ends.
+func (d Domain) RunTools(ctx context.Context, nc *nats.Conn, cfg toolrunner.Config, tools []toolrunner.Tool) error {
+	bus, err := streams.OpenRunner(nc, streams.Options{AckWait: cfg.AckWait, Domain: string(d)})
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,15 @@ import (
 	"github.com/everturn/everturn/streams"
 )
 
-// RunProjections answers queries until ctx ends. Version is that of the release.
+// RunProjections is [Domain.RunProjections] in the server's own domain.
 func RunProjections(ctx context.Context, nc *nats.Conn, version string) error {
-	reader, err := streams.OpenReader(ctx, nc, streams.Options{})
+	return Domain("").RunProjections(ctx, nc, version)
+}
+
+// RunProjections answers queries until ctx ends. Version is that of the release.
+func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version string) error {
+	options := streams.Options{Domain: string(d)}
+	reader, err := streams.OpenReader(ctx, nc, options)
 	if err != nil {
 		return err
 	}
@@ -25,7 +31,7 @@ func RunProjections(ctx context.Context, nc *nats.Conn, version string) error {
 	for name, q := range p.Queries() {
 		queries[name] = q
 	}
-	service, err := streams.OpenQueries(nc, streams.Options{})
+	service, err := streams.OpenQueries(nc, options)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,24 @@
+package streams
+
+import (
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// apiPrefix begins every subject of the JetStream API. A domain has its own,
+// which also reaches it from a leaf node.
+func (o Options) apiPrefix() string {
+	if o.Domain == "" {
+		return "$JS.API."
+	}
+	return "$JS." + o.Domain + ".API."
+}
+
+// jetStream is the client library's view of the same API.
+func (o Options) jetStream(nc *nats.Conn) (jetstream.JetStream, error) {
+	try := jetstream.WithDefaultTimeout(o.try())
+	if o.Domain == "" {
+		return jetstream.New(nc, try)
+	}
+	return jetstream.NewWithDomain(nc, o.Domain, try)
+}
