@@ -94,9 +94,7 @@ func Commands(t *testing.T, r Rig) {
 			one := b.publish(k, "send")
 			b.publish(other, "send")
 			two := b.publish(k, "rename")
-			for _, d := range b.take(b.Other.Commands.Fetch, 3) {
-				defer b.ack(d)
-			}
+			held := b.take(b.Other.Commands.Fetch, 3)
 			for _, tt := range []struct{ from, want uint64 }{{0, one}, {one, one}, {one + 1, two}, {two, two}} {
 				m, err := b.Commands.First(b.ctx, k, tt.from)
 				b.must(err)
@@ -111,6 +109,9 @@ func Commands(t *testing.T, r Rig) {
 			b.want(err, protocol.ErrNotFound)
 			_, err = b.Commands.First(b.ctx, b.key("c"), 0)
 			b.want(err, protocol.ErrNotFound)
+			for _, d := range held {
+				b.ack(d)
+			}
 		}},
 		{"an acknowledged command is stored no more", func(b *bench) {
 			k := b.key("a")

@@ -47,9 +47,19 @@ func Run(t *testing.T, rig func(t *testing.T) Rig) {
 		name string
 		run  func(t *testing.T, r Rig)
 	}{
-		{"Log", Log}, {"Heads", Heads}, {"Commands", Commands}, {"Work", Work}, {"Timers", Timers},
-		{"Requests", Requests}, {"Signals", Signals}, {"Feed", Feed}, {"Blobs", Blobs}, {"Tools", Tools},
-		{"Snapshots", Snapshots}, {"Dead", Dead}, {"Runner", Runner},
+		{"Log", Log},
+		{"Heads", Heads},
+		{"Commands", Commands},
+		{"Work", Work},
+		{"Timers", Timers},
+		{"Requests", Requests},
+		{"Signals", Signals},
+		{"Feed", Feed},
+		{"Blobs", Blobs},
+		{"Tools", Tools},
+		{"Snapshots", Snapshots},
+		{"Dead", Dead},
+		{"Runner", Runner},
 	} {
 		t.Run(suite.name, func(t *testing.T) {
 			t.Parallel()

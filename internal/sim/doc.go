@@ -5,7 +5,7 @@
 // Everything a process asks of the bus is an operation that waits until the
 // simulation lets it happen, and the simulation waits until no process can do
 // anything more by itself. So there is exactly one order of things for a seed,
-// and a seed that fails fails again.
+// and a seed that fails will fail again.
 //
 // In a run clients say and stop things at odd moments, models answer, fail,
 // fall silent or break off, tools work, hang or panic; operations are refused,

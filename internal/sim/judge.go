@@ -319,9 +319,6 @@ func (r *run) judgeRequests() {
 
 // String sums a report up.
 func (r Report) String() string {
-	s := fmt.Sprintf("seed %d: %d operations, %d faults, %d commands, %d commits, %v", r.Seed, r.Operations, r.Faults, r.Commands, r.Commits, r.Virtual)
-	for _, b := range r.Broken {
-		s += "\n  " + b
-	}
-	return s
+	sum := fmt.Sprintf("seed %d: %d operations, %d faults, %d commands, %d commits, %v", r.Seed, r.Operations, r.Faults, r.Commands, r.Commits, r.Virtual)
+	return strings.Join(append([]string{sum}, r.Broken...), "\n  ")
 }

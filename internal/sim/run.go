@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -58,7 +57,7 @@ type run struct {
 	*world
 	watch     *watcher
 	trace     *trace
-	end       context.CancelFunc
+	end       chan struct{} // closed at the end
 	script    []command
 	published []published
 	choices   *rand.Rand
@@ -70,10 +69,10 @@ type run struct {
 
 func newRun(o Options) *run {
 	p := newPlan(o.Seed)
-	over, end := context.WithCancel(context.Background())
+	over := make(chan struct{})
 	watch := newWatcher()
 	r := &run{
-		options: o, plan: p, world: newWorld(p, over, watch), watch: watch, trace: newTrace(o.Trace), end: end,
+		options: o, plan: p, world: newWorld(p, over, watch), watch: watch, trace: newTrace(o.Trace), end: over,
 		script: script(p), choices: draws(o.Seed, "choices"), chances: draws(o.Seed, "faults"),
 	}
 	r.gate.paused = r.isPaused
@@ -112,7 +111,7 @@ func (r *run) perform() Report {
 		r.judgeLastWords()
 	}
 	r.judge()
-	r.end()
+	close(r.end)
 	if err := r.close(); err != nil {
 		r.breaks("%v", err)
 	}

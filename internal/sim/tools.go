@@ -130,7 +130,10 @@ func (w *world) act(ctx context.Context, p *membus.Process, name string, c toolr
 			<-ctx.Done()
 			return toolrunner.Output{Text: "stopped"}, ctx.Err()
 		case 2: // deaf to its cancellation
-			pause(w.over, time.Duration(draw.IntN(30_000))*time.Millisecond)
+			select {
+			case <-time.After(time.Duration(draw.IntN(30_000)) * time.Millisecond):
+			case <-w.over:
+			}
 			return toolrunner.Output{Text: "late"}, nil
 		case 3, 4:
 			pause(ctx, time.Duration(draw.IntN(30_000))*time.Millisecond)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"strings"
 	"time"
 )
 
@@ -30,11 +31,7 @@ func (t *trace) add(what ...string) {
 	if !t.keep {
 		return
 	}
-	line := fmt.Sprintf("%10.3fs", now.Seconds())
-	for _, w := range what {
-		line += " " + w
-	}
-	t.lines = append(t.lines, line)
+	t.lines = append(t.lines, fmt.Sprintf("%10.3fs %s", now.Seconds(), strings.Join(what, " ")))
 }
 
 func (t *trace) hash() string { return hex.EncodeToString(t.sum.Sum(nil)) }

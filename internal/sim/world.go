@@ -48,7 +48,7 @@ type world struct {
 	ledger   *ledger
 	faulting bool // things still go wrong
 	claimed  func(process string, k events.Key, call events.CallID) time.Time
-	over     context.Context // ends with the run
+	over     <-chan struct{} // closed when the run ends
 	all      []chan struct{} // ended, of all processes there ever were
 	faulty   []error         // processes that could not be made, or ended by themselves
 }
@@ -59,7 +59,7 @@ const (
 	runners       = 2
 )
 
-func newWorld(p plan, over context.Context, watch *watcher) *world {
+func newWorld(p plan, over <-chan struct{}, watch *watcher) *world {
 	w := &world{
 		plan: p, gate: newScheduler(), over: over, claimed: watch.claimed, faulting: true,
 		provider: newProvider(p.seed, p.badModel), ledger: newLedger(p.seed, p.on[faultTool]),
