@@ -29,6 +29,8 @@ type grammar struct {
 	LogOf       logCommand         `cmd:"" name:"log" help:"Show a chat's commits."`
 	Streams     streamsCommand     `cmd:"" help:"Show, compare and set up the streams."`
 	Verify      verifyCommand      `cmd:"" help:"Check logs against every rule."`
+	Bench       benchCommand       `cmd:"" help:"Measure turns against the least they could cost."`
+	BenchTool   benchToolCommand   `cmd:"" hidden:""`
 	Version     versionCommand     `cmd:"" help:"Show the versions of this binary."`
 }
 
