@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -107,9 +108,7 @@ func (c *chat) rawTo(subject, tenant, id string, header nats.Header, body []byte
 		c.Fatal(err)
 	}
 	m := &nats.Msg{Subject: subject, Header: nats.Header{protocol.HeaderID: {id}}, Data: body}
-	for key, values := range header {
-		m.Header[key] = values
-	}
+	maps.Copy(m.Header, header)
 	if _, err := c.s.nc.RequestMsgWithContext(patient(c.T), m); err != nil {
 		c.Fatal(err)
 	}

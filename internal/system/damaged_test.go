@@ -50,16 +50,15 @@ func encoded(t *testing.T, c events.Commit) []byte {
 	return b
 }
 
-// A chat whose log is damaged is left as it is, and says why. Nobody else is
-// harmed by it.
-func TestADamagedChatStopsAlone(t *testing.T) {
-	t.Parallel()
-	s := running(t, options{})
-	for _, tt := range []struct {
-		name   string
-		damage func(c *chat)
-		why    string
-	}{
+// damage is one way to damage a log.
+type damage struct {
+	name string // the first column of docs/BAD_INPUTS.md
+	do   func(c *chat)
+	why  string // what people are told
+}
+
+func damages() []damage {
+	return []damage{
 		{"a commit that does not follow", func(c *chat) {
 			next := c.next()
 			next.Prev = strings.Repeat("0", len(next.Prev))
@@ -74,13 +73,22 @@ func TestADamagedChatStopsAlone(t *testing.T) {
 			c.forge(encoded(c.T, changed))
 			c.forge(encoded(c.T, behind))
 		}, "commit 3 does not follow the one before it"},
-		{"bytes in the log that are no commit", func(c *chat) { c.forge([]byte(`{"v":1,"rev":`)) },
-			"the message after commit 1: not a commit"},
-	} {
+		{"bytes in the log that are no commit", func(c *chat) {
+			c.forge([]byte(`{"v":1,"rev":`))
+		}, "the message after commit 1: not a commit"},
+	}
+}
+
+// A chat whose log is damaged is left as it is, and says why. Nobody else is
+// harmed by it.
+func TestADamagedChatStopsAlone(t *testing.T) {
+	t.Parallel()
+	s := running(t, options{})
+	for _, tt := range damages() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			damaged, healthy := s.chat(t, scripted(t, plain)), s.chat(t, scripted(t, plain))
-			tt.damage(damaged)
+			tt.do(damaged)
 			before := damaged.stored()
 			for range 2 { // it stays so
 				r := damaged.refused(send("hi"))

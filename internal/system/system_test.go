@@ -32,11 +32,7 @@ const (
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "everturn-system-")
 	if err == nil {
-		// Neither the contexts nor the variables of whoever runs the tests count.
-		for _, name := range []string{"NATS_URL", "NATS_CREDS", "NATS_NKEY", "NATS_USER", "NATS_PASSWORD", "NATS_TOKEN", "NATS_CONTEXT"} {
-			err = os.Unsetenv(name)
-		}
-		err = os.Setenv("XDG_CONFIG_HOME", dir)
+		err = isolate(dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "system:", err)
@@ -49,6 +45,17 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// isolate sees to it that neither the contexts nor the variables of whoever runs
+// the tests count.
+func isolate(dir string) error {
+	for _, name := range []string{"NATS_URL", "NATS_CREDS", "NATS_NKEY", "NATS_USER", "NATS_PASSWORD", "NATS_TOKEN", "NATS_CONTEXT"} {
+		if err := os.Unsetenv(name); err != nil {
+			return err
+		}
+	}
+	return os.Setenv("XDG_CONFIG_HOME", dir)
 }
 
 // leftOver is the stack of a goroutine that runs code of a part after all parts
