@@ -88,6 +88,9 @@ func (t *Topology) make(ctx context.Context, js jetstream.JetStream, c Change) (
 		_, err = js.CreateConsumer(ctx, c.Stream, c.consumer)
 	case c.Action == Create:
 		_, err = js.CreateStream(ctx, c.stream)
+		if codeOf(err) == codeNoReplicas && t.replicas == 0 && js.Options().Domain != "" {
+			_, err = js.CreateStream(ctx, t.asset(c.Stream).on(1)) // a single server, behind a leaf node
+		}
 	case c.Action == Update && c.Consumer != "":
 		_, err = js.UpdateConsumer(ctx, c.Stream, c.consumer)
 	case c.Action == Update:

@@ -23,8 +23,9 @@ type connection struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream // for what is done seldom
 	prefix  string              // of the subjects of the JetStream API
-	try     time.Duration       // bound of one request
-	lanes   lanes               // of requests
+	domain  string
+	try     time.Duration // bound of one request
+	lanes   lanes         // of requests
 	batches lanes
 	dropped atomic.Uint64 // requests whose reply subject was no inbox
 
@@ -40,7 +41,7 @@ func newConnection(nc *nats.Conn, o Options) (*connection, error) {
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}
 	c := &connection{
-		nc: nc, js: js, prefix: o.apiPrefix(), try: o.try(),
+		nc: nc, js: js, prefix: o.apiPrefix(), domain: o.Domain, try: o.try(),
 		lanes:       lanes{nc: nc, size: requestChan},
 		batches:     lanes{nc: nc, size: batchChan},
 		reconnected: make(chan struct{}),

@@ -112,12 +112,13 @@ func (t *Topology) Diff(ctx context.Context, js jetstream.JetStream, o ApplyOpti
 		return nil, err
 	}
 	var plan Plan
+	replicas := t.replicasOn(js, have)
 	for _, a := range t.assets {
 		found, ok := have[a.config.Name]
 		if ok {
-			plan = append(plan, diffStream(a, a.on(t.replicasOn(js)), found, o)...)
+			plan = append(plan, diffStream(a, a.on(replicas), found, o)...)
 		} else {
-			plan = append(plan, Change{Action: Create, Stream: a.config.Name, stream: a.on(t.replicasOn(js))})
+			plan = append(plan, Change{Action: Create, Stream: a.config.Name, stream: a.on(replicas)})
 		}
 		for _, want := range a.consumers {
 			if o.AckWait > 0 {

@@ -14,6 +14,15 @@ func (o Options) apiPrefix() string {
 	return "$JS." + o.Domain + ".API."
 }
 
+// bucketWrite is where to publish what a bucket is to keep under that subject.
+// Leaf nodes let no bucket's subject pass; the API of a domain does.
+func (c *connection) bucketWrite(subject string) string {
+	if c.domain == "" {
+		return subject
+	}
+	return c.prefix + subject
+}
+
 // jetStream is the client library's view of the same API.
 func (o Options) jetStream(nc *nats.Conn) (jetstream.JetStream, error) {
 	try := jetstream.WithDefaultTimeout(o.try())

@@ -17,6 +17,7 @@ const (
 	codeServerFull   jetstream.ErrorCode = 10023 // the server's limit
 	codeNoSequence   jetstream.ErrorCode = 10043
 	codeDeleteFailed jetstream.ErrorCode = 10057
+	codeNoReplicas   jetstream.ErrorCode = 10074 // the server stands alone
 	codeStoreFailed  jetstream.ErrorCode = 10077 // the stream's limit
 )
 

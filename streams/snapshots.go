@@ -26,7 +26,7 @@ func bucketSubject(bucket, key string) string { return "$KV." + bucket + "." + k
 
 // Put stores the chat's snapshot under the version of its form.
 func (s *Snapshots) Put(ctx context.Context, k events.Key, version int, content []byte) error {
-	_, err := s.c.publish(ctx, &nats.Msg{Subject: snapshotSubject(k, version), Data: content})
+	_, err := s.c.publish(ctx, &nats.Msg{Subject: s.c.bucketWrite(snapshotSubject(k, version)), Data: content})
 	return translate(err, "put snapshot of %s", k)
 }
 

@@ -52,7 +52,7 @@ func (t *Tools) Offer(ctx context.Context, e protocol.ToolEntry) error {
 		return fmt.Errorf("offer tool %s: %w", e.Manifest.Name, err)
 	}
 	key := e.Manifest.Group + "." + e.Manifest.Name
-	_, err = t.c.publish(ctx, &nats.Msg{Subject: bucketSubject(ToolsBucket, key), Data: body})
+	_, err = t.c.publish(ctx, &nats.Msg{Subject: t.c.bucketWrite(bucketSubject(ToolsBucket, key)), Data: body})
 	return translate(err, "offer tool %s", e.Manifest.Name)
 }
 

@@ -101,10 +101,22 @@ func (t *Topology) StreamConfigs(replicas int) []jetstream.StreamConfig {
 }
 
 // replicasOn is the number of replicas on the server that js talks to.
-func (t *Topology) replicasOn(js jetstream.JetStream) int {
-	switch {
-	case t.replicas > 0:
+//
+// Whether the server of another domain stands in a cluster cannot be seen from
+// here: the one we are connected to may be a leaf node, which always says it
+// does. What is there shows it, or else the first try to make something.
+func (t *Topology) replicasOn(js jetstream.JetStream, have map[string]existing) int {
+	if t.replicas > 0 {
 		return t.replicas
+	}
+	if js.Options().Domain != "" {
+		for _, a := range t.assets {
+			if found, ok := have[a.config.Name]; ok {
+				return found.config.Replicas
+			}
+		}
+	}
+	switch {
 	case js.Conn().ConnectedClusterName() != "":
 		return clusterReplicas
 	}

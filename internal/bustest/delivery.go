@@ -51,9 +51,10 @@ func (b *bench) givesBack(put func(), mine, theirs fetcher) {
 	put()
 	d := b.one(mine)
 	b.must(d.Later(b.ctx, 0))
+	before := d.Count() // over a leaf node one may have been on its way to a fetch that was broken off
 	d = b.one(theirs)
-	if d.Count() != 2 {
-		b.Errorf("given back it came for the %d. time, want the 2nd", d.Count())
+	if d.Count() != before+1 {
+		b.Errorf("given back it came for the %d. time, want number %d", d.Count(), before+1)
 	}
 	delay := 2 * b.AckWait
 	start := time.Now()
