@@ -12,15 +12,24 @@ import (
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/connect"
 	"github.com/everturn/everturn/internal/parts"
+	"github.com/everturn/everturn/internal/systemd"
 	"github.com/everturn/everturn/orchestrator"
 )
 
 const description = "Moves chats of Everturn forward. Run as many as you like: each chat is worked on by one at a time, and any of them can be killed at any moment."
 
+// Set by the linker in a release.
+var (
+	version = "0.0.0-development"
+	commit  = ""
+	date    = ""
+)
+
 func main() { cli.Main("orchestrator", run) }
 
 // grammar is every flag of the command.
 type grammar struct {
+	cli.VersionFlag
 	cli.LogFlags
 	cli.MetricsFlags
 	connect.Flags
@@ -32,7 +41,8 @@ type grammar struct {
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	var g grammar
-	if _, err := cli.Parse(&g, "orchestrator", description, args, stdout, stderr, kong.Vars{"log_level": "INFO"}); err != nil {
+	variables := []kong.Option{kong.Vars{"log_level": "INFO"}, cli.Version("orchestrator", version, commit, date)}
+	if _, err := cli.Parse(&g, "orchestrator", description, args, stdout, stderr, variables...); err != nil {
 		return err
 	}
 	models, defaults, err := g.Models()
@@ -54,5 +64,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer nc.Close() // after the orchestrator has returned: nothing is in flight any more
-	return parts.RunOrchestrator(ctx, nc, g.Topology, g.Config, models, nil)
+	return parts.RunOrchestrator(ctx, nc, g.Topology, g.Config, models, func() {
+		if err := systemd.Ready(ctx); err != nil {
+			g.Config.Log.Warn("not told that we are ready", "error", err)
+		}
+	})
 }

@@ -18,10 +18,18 @@ import (
 
 const description = "Executes tools for Everturn: takes calls of one group, asks for a licence before each, and reports what came of it."
 
+// Set by the linker in a release.
+var (
+	version = "0.0.0-development"
+	commit  = ""
+	date    = ""
+)
+
 func main() { cli.Main("toolrunner", run) }
 
 // grammar is every flag of the command.
 type grammar struct {
+	cli.VersionFlag
 	cli.LogFlags
 	cli.MetricsFlags
 	connect.Flags
@@ -34,7 +42,8 @@ type grammar struct {
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	var g grammar
-	if _, err := cli.Parse(&g, "toolrunner", description, args, stdout, stderr, kong.Vars{"log_level": "INFO"}); err != nil {
+	variables := []kong.Option{kong.Vars{"log_level": "INFO"}, cli.Version("toolrunner", version, commit, date)}
+	if _, err := cli.Parse(&g, "toolrunner", description, args, stdout, stderr, variables...); err != nil {
 		return err
 	}
 	workspace, err := tools.OpenWorkspace(g.Workspace)
