@@ -32,6 +32,10 @@ const (
 
 // queue hands over the messages of a durable consumer, and never holds one that
 // nobody has asked for: when a fetch has returned, none is on its way.
+//
+// A server with leaf nodes or gateways may try a pull that was given up for two
+// more seconds. It finds nobody and delivers elsewhere at once, but counts both:
+// there a delivery count above one does not prove that somebody had the message.
 type queue struct {
 	c        *connection
 	stream   string
@@ -96,6 +100,7 @@ func (q *queue) once(ctx context.Context, ask pull) ([]protocol.Delivery, ending
 	if err != nil {
 		return nil, 0, err
 	}
+	reconnects := q.c.nc.Stats().Reconnects
 	reconnected, asked := q.c.reconnect(), time.Now()
 	l, err := q.lanes.take()
 	if err != nil {
@@ -119,18 +124,18 @@ func (q *queue) once(ctx context.Context, ask pull) ([]protocol.Delivery, ending
 				late.Reset(pullEnd)
 			case m.Subject == reply: // else of an earlier pull
 				q.lanes.put(l)
-				return q.deliveries(got, endingOf(m, time.Since(asked)))
+				return q.deliveries(got, reconnects, endingOf(m, time.Since(asked)))
 			}
 		case <-late.C:
-			return q.deliveries(append(got, q.rest(l)...), endWaited)
+			return q.deliveries(append(got, q.rest(l)...), reconnects, endWaited)
 		case <-reconnected:
-			return q.deliveries(append(got, q.rest(l)...), endWaited)
+			return q.deliveries(append(got, q.rest(l)...), reconnects, endWaited)
 		case <-ctx.Done():
-			return q.deliveries(append(got, q.rest(l)...), endWaited)
+			return q.deliveries(append(got, q.rest(l)...), reconnects, endWaited)
 		}
 	}
 	q.lanes.put(l)
-	return q.deliveries(got, endWaited)
+	return q.deliveries(got, reconnects, endWaited)
 }
 
 // rest ends a pull before its time and gives what has come meanwhile.
@@ -138,10 +143,10 @@ func (q *queue) rest(l *lane) []*nats.Msg {
 	return slices.DeleteFunc(q.lanes.empty(l), l.status)
 }
 
-func (q *queue) deliveries(got []*nats.Msg, end ending) ([]protocol.Delivery, ending, error) {
+func (q *queue) deliveries(got []*nats.Msg, reconnects uint64, end ending) ([]protocol.Delivery, ending, error) {
 	out := make([]protocol.Delivery, len(got))
 	for i, m := range got {
-		d, err := newDelivery(q.c.nc, m)
+		d, err := newDelivery(q.c.nc, m, reconnects)
 		if err != nil {
 			return nil, 0, err
 		}
