@@ -21,17 +21,18 @@ const (
 // Settling does not wait for the server: an acknowledgement that is lost leads
 // to one more delivery, and every handler must stand that anyway.
 type Delivery struct {
-	nc      *nats.Conn
-	message *nats.Msg
-	meta    *nats.MsgMetadata
+	nc         *nats.Conn
+	message    *nats.Msg
+	meta       *nats.MsgMetadata
+	reconnects uint64 // of the connection, when the message was asked for
 }
 
-func newDelivery(nc *nats.Conn, m *nats.Msg) (*Delivery, error) {
+func newDelivery(nc *nats.Conn, m *nats.Msg, reconnects uint64) (*Delivery, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, fmt.Errorf("message on %s was not delivered by a consumer: %w", m.Subject, err)
 	}
-	return &Delivery{nc: nc, message: m, meta: meta}, nil
+	return &Delivery{nc: nc, message: m, meta: meta, reconnects: reconnects}, nil
 }
 
 // Subject is where the message was published.
@@ -56,14 +57,30 @@ func (d *Delivery) Stored() time.Time { return d.meta.Timestamp }
 func (d *Delivery) InProgress(context.Context) error { return d.settle(ackInProgress) }
 
 // Ack says that all the message caused is stored.
-func (d *Delivery) Ack(context.Context) error { return d.settle(ackDone) }
+func (d *Delivery) Ack(context.Context) error {
+	if d.doubtful() {
+		return nil
+	}
+	return d.settle(ackDone)
+}
 
 // Later asks for another delivery after delay, 0 for one at once.
 func (d *Delivery) Later(_ context.Context, delay time.Duration) error {
+	if d.doubtful() {
+		return nil
+	}
 	if delay <= 0 {
 		return d.settle(ackLater)
 	}
 	return d.settle(fmt.Sprintf(`%s {"delay":%d}`, ackLater, delay.Nanoseconds()))
+}
+
+// doubtful reports whether the message's number may stand for another message
+// by now. A single server that dies loses the newest of what it stores late, and
+// gives their numbers again; settling by number would then take work away that
+// somebody else has in hand. Not to settle only brings the message once more.
+func (d *Delivery) doubtful() bool {
+	return d.meta.Stream != CommandsStream && d.nc.Stats().Reconnects != d.reconnects
 }
 
 // settle does not look at a context: a publish only fills the connection's

@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
 )
 
 // binaries is where TestMain put the programs under test.
@@ -59,6 +60,7 @@ type cluster struct {
 	script  string
 	running map[string]*process
 	metrics map[string]string // where each part serves its own
+	others  []events.Key      // chats that no test asked for, and that had effects
 }
 
 // process is one running program.

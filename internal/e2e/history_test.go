@@ -181,7 +181,7 @@ func (c *cluster) check(r reader, keys []events.Key) {
 	}
 	checker := verify.New(verify.Options{Idle: true, Shards: r.log.Shards(), Effects: effects})
 	ctx := patient(c.t)
-	for _, k := range keys {
+	for _, k := range slices.Concat(c.others, keys) {
 		h, err := r.read(ctx, k)
 		if err != nil {
 			c.t.Fatal(err)

@@ -156,7 +156,7 @@ func startParts(c *cluster) {
 	c.toolsOnOffer()
 }
 
-// toolsOnOffer waits until a turn is given the tools.
+// toolsOnOffer waits until a turn is given all the tools: they come one by one.
 func (c *cluster) toolsOnOffer() {
 	c.t.Helper()
 	cl, r := c.client(), c.reader()
@@ -164,12 +164,20 @@ func (c *cluster) toolsOnOffer() {
 	for ctx.Err() == nil {
 		k := ask(c.t, cl, "are the tools there?")
 		h := r.until(c.t, k, "a turn", func(h history) bool { return len(every[events.TurnStarted](h)) > 0 })
-		if b := every[events.TurnStarted](h)[0].Settings.Body; b != nil && len(b.Tools) > 0 {
-			r.until(c.t, k, "the end of its turn", func(h history) bool { return h.ended(1) })
+		r.until(c.t, k, "the end of its turn", func(h history) bool { return h.ended(1) })
+		c.others = append(c.others, k)
+		if offers(every[events.TurnStarted](h)[0].Settings.Body, "append_ledger", "wait") {
 			return
 		}
 	}
 	c.t.Fatal("no tool was offered")
+}
+
+// offers reports whether the settings have all these tools.
+func offers(s *events.Effective, names ...string) bool {
+	return s != nil && !slices.ContainsFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(s.Tools, func(t events.Tool) bool { return t.Name == name })
+	})
 }
 
 // eachEffectOnce fails where the ledger shows an effect twice, or none for a

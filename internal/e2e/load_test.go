@@ -145,18 +145,23 @@ func figures(n numbers) string {
 		n.of(givenBack), n.of(chatsSwept), n.of(workRedispatched))
 }
 
-// atOnce calls do with 0 to n-1, all at the same time, and waits for them.
+// atOnce is together, and the end of the test if that fails.
 func atOnce(t *testing.T, n int, do func(n int) error) {
 	t.Helper()
+	if err := together(n, do); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// together calls do with 0 to n-1, all at the same time, and waits for them.
+func together(n int, do func(n int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() { errs[i] = do(i) })
 	}
 	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	return errors.Join(errs...)
 }
 
 // mixedTurn is quick for most, and for some so slow that they are swept while

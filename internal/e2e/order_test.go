@@ -67,16 +67,17 @@ func testRenames(t *testing.T, ackWait time.Duration, meanwhile func(c *cluster,
 	if err != nil {
 		t.Fatal(err)
 	}
-	publishing := make(chan struct{})
+	published := make(chan error, 1)
 	go func() {
-		defer close(publishing)
-		atOnce(t, renamers, func(n int) (err error) {
+		published <- together(renamers, func(n int) (err error) {
 			stored[n], err = rename(t.Context(), js, k, n)
 			return err
 		})
 	}()
 	meanwhile(c, r, k)
-	<-publishing
+	if err := <-published; err != nil {
+		t.Fatal(err)
+	}
 
 	want := slices.SortedFunc(slices.Values(slices.Concat(stored...)), func(a, b renamed) int { return int(a.sequence) - int(b.sequence) })
 	r.untilRev(t, k, renames+1)
