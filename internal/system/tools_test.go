@@ -20,8 +20,9 @@ const (
 	oneText      = `{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": false}`
 )
 
-// effectTimeout is that of the tools with an effect.
-const effectTimeout = 5 * time.Second
+// effectTimeout is that of the tools with an effect: long enough for whoever has
+// such a call after a crash to ask what became of it, before its deadline is near.
+const effectTimeout = time.Minute
 
 // run is one execution of a test tool.
 type run struct {
