@@ -107,8 +107,9 @@ func (s State) toolRequested(id events.CallID, c *call, tool events.Tool, at eve
 	}
 }
 
-// argumentsDigest is the digest of the bytes a runner gets. Large arguments lie
-// in a blob of that name already.
+// argumentsDigest is the digest of the arguments as the model wrote them; a runner
+// gets the same JSON without needless white space. Large arguments lie in a blob
+// of that name already.
 func (c *call) argumentsDigest() events.Digest {
 	if c.Blob != "" {
 		return c.Blob
