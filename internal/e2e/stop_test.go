@@ -203,6 +203,7 @@ rules:
 
 	k := ask(t, cl, "pay once")
 	r.until(t, k, "the moment to stop it", func(h history) bool { return reached(c, h) })
+	before := c.untilMetrics("toolrunner-1", "its metrics", always)
 	c.suspend("toolrunner-1")
 	suspended := time.Now()
 	c.startRunner("toolrunner-2")
@@ -210,7 +211,7 @@ rules:
 	t.Logf("settled %v after the runner was stopped", time.Since(suspended).Round(time.Millisecond))
 	c.resume("toolrunner-1")
 	c.untilMetrics("toolrunner-1", "its late report", func(n numbers) bool {
-		return n.of(callsRunning) == 0 && n.of(resultsSent) > 0
+		return n.of(callsRunning) == 0 && n.of(resultsSent) > before.of(resultsSent)
 	})
 	results := every[events.ToolCompleted](h)
 	if len(results) != 1 || results[0].Status != events.ToolUnknown {
