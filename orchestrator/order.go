@@ -141,6 +141,9 @@ func (o *Orchestrator) decideStored(
 	d := chat.Handle(at.entry.state, message, o.at(at.entry), o.live())
 	if len(d.Events) == 0 {
 		h.deciding = ""
+		if h.noted == c.id { // deciding it did no harm, whatever comes of it
+			o.survived(ctx, h, c)
+		}
 		switch {
 		case !at.fresh:
 			return position{}, errNotFresh

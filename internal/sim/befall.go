@@ -49,9 +49,11 @@ func (r *run) befall() bool {
 	case faultCrash:
 		r.trace.add("kill", s.process.Name)
 		s.process.Kill()
+		r.deaths++
 	case faultStop:
 		r.trace.add("stop", s.process.Name)
 		s.stop()
+		r.deaths++ // it may be in the middle of a try
 	case faultPause:
 		r.trace.add("pause", s.process.Name, while.String())
 		s.paused = time.Now().Add(while)

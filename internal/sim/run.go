@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,6 +64,7 @@ type run struct {
 	choices   *rand.Rand
 	chances   *rand.Rand
 	faults    int
+	deaths    int // of processes, and words about tries that were lost
 	steps     int
 	broken    []string
 }
@@ -156,6 +158,9 @@ func (r *run) turn() {
 	}
 	o := choose(r.choices, ready, r.weight)
 	fate := r.fate(o)
+	if fate.Crash || strings.HasPrefix(o.Kind, "dead.") && fate != (membus.Fate{}) {
+		r.deaths++
+	}
 	r.steps++
 	r.note(o, fate)
 	r.gate.grant(o, fate)
