@@ -16,15 +16,10 @@ import (
 type deaf struct {
 	toolrunner.Bus
 
-	lost     bool
-	reported chan struct{} // closed at the first result
-	report   func()
-}
+	lost bool
 
-func newDeaf(lost bool) *deaf {
-	d := &deaf{lost: lost, reported: make(chan struct{})}
-	d.report = sync.OnceFunc(func() { close(d.reported) })
-	return d
+	mu       sync.Mutex
+	reported map[events.Key]bool
 }
 
 // Result implements [toolrunner.Bus].
@@ -34,8 +29,17 @@ func (d *deaf) Result(ctx context.Context, k events.Key, r protocol.Result) (pro
 			return protocol.ResultAnswer{}, err
 		}
 	}
-	d.report()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reported[k] = true
 	return protocol.ResultAnswer{}, errors.New("no answer came")
+}
+
+// has reports whether the chat's result was reported.
+func (d *deaf) has(k events.Key) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reported[k]
 }
 
 // B30: the tool ran, the result was reported without an answer, and then the
@@ -43,50 +47,65 @@ func (d *deaf) Result(ctx context.Context, k events.Key, r protocol.Result) (pro
 // manifest to say.
 func TestB30AnEffectWhoseResultWasLostHasOneResult(t *testing.T) {
 	t.Parallel()
+	type outcome struct {
+		tool string
+		runs int
+		want events.ToolStatus
+	}
 	for _, tt := range []struct {
-		name, tool string
-		lost       bool
-		runs       int
-		want       events.ToolStatus
+		name     string
+		lost     bool
+		outcomes []outcome
 	}{
-		{"may run again, the result never arrived", "repeatable", true, 2, events.ToolOK},
-		{"may run again, only the answer was lost", "repeatable", false, 1, events.ToolOK},
-		{"must not run twice, the result never arrived", "effect", true, 1, events.ToolUnknown},
-		{"must not run twice, only the answer was lost", "effect", false, 1, events.ToolOK},
+		{"the result never arrived", true, []outcome{
+			{"repeatable", 2, events.ToolOK},
+			{"effect", 1, events.ToolUnknown}, // must not run twice
+		}},
+		{"only the answer was lost", false, []outcome{
+			{"repeatable", 1, events.ToolOK},
+			{"effect", 1, events.ToolOK},
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newSystem(t, options{ackWait: shortAckWait})
 			s.startOrchestrator(nil)
 			s.startProjections()
-			d := newDeaf(tt.lost)
+			d := &deaf{lost: tt.lost, reported: map[events.Key]bool{}}
 			first := s.startRunner(func(b toolrunner.Bus) toolrunner.Bus { d.Bus = b; return d })
-			c := s.chat(t, scripted(t, toolThenText("      - call: {name: "+tt.tool+", arguments: '{\"text\": \"done\"}'}")))
-			c.do(send("go"))
-			select {
-			case <-d.reported:
-			case <-patient(t).Done():
-				t.Fatal("no result was reported")
+			chats := make([]*chat, len(tt.outcomes))
+			for i, o := range tt.outcomes {
+				chats[i] = s.chat(t, scripted(t, toolThenText("      - call: {name: "+o.tool+", arguments: '{\"text\": \"done\"}'}")))
+				chats[i].do(send("go"))
+				eventually(t, "the result was reported", func() bool { return d.has(chats[i].key) })
 			}
 			first.kill()
 			s.startRunner(nil)
-
-			h := c.ended(1)
-			c.results(h, tt.want)
-			runs := s.tools.of(c.key)
-			if len(runs) != tt.runs {
-				t.Errorf("it ran %d times, want %d: %+v", len(runs), tt.runs, runs)
+			for i, o := range tt.outcomes {
+				chats[i].cameTo(o.runs, o.want)
 			}
-			for _, r := range runs {
-				if want := protocol.IdempotencyKey(c.key, r.call); r.key != want {
-					t.Errorf("it ran under the key %q, want %q", r.key, want)
-				}
-			}
-			if tt.want == events.ToolUnknown {
-				says(t, "answer", h.finalText(), "outcome is unknown") // the model is told plainly
-			}
-			c.stillWorks()
 			s.nothingIsLeft()
 		})
 	}
+}
+
+// cameTo wants the chat's one call to have run so often, under its one key, and
+// to have that result.
+func (c *chat) cameTo(runs int, want events.ToolStatus) {
+	c.Helper()
+	h := c.ended(1)
+	c.results(h, want)
+	ran := c.s.tools.of(c.key)
+	if len(ran) != runs {
+		c.Errorf("it ran %d times, want %d: %+v", len(ran), runs, ran)
+	}
+	for _, r := range ran {
+		if key := protocol.IdempotencyKey(c.key, r.call); r.key != key {
+			c.Errorf("it ran under the key %q, want %q", r.key, key)
+		}
+	}
+	if want == events.ToolUnknown {
+		says(c.T, "answer", h.finalText(), "outcome is unknown") // the model is told plainly
+	}
+	c.stillWorks()
 }
