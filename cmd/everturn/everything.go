@@ -11,6 +11,7 @@ import (
 
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/models"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/toolrunner"
@@ -19,7 +20,7 @@ import (
 
 // everythingFlags are those of a process that holds every part.
 type everythingFlags struct {
-	parts.ModelFlags
+	models.Source
 	cli.MetricsFlags
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
@@ -41,9 +42,12 @@ type everything struct {
 // start runs every part until stop is called, and returns when turns can
 // be run, tools included.
 func (f everythingFlags) start(ctx context.Context, s *surroundings, server *embedded.Server) (*everything, error) {
-	models, defaults, err := f.Models()
+	set, err := f.Source.Load()
 	if err != nil {
 		return nil, cli.Exit(cli.ExitUsage, err)
+	}
+	if set.Note != "" {
+		fmt.Fprintln(s.stderr, "everturn:", set.Note)
 	}
 	workspace, err := tools.OpenWorkspace(f.Workspace)
 	if err != nil {
@@ -58,8 +62,9 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	e := &everything{cancel: cancel, ended: make(chan struct{}), last: []func() error{stopMeter, workspace.Close}}
 	ready, offered := make(chan struct{}), make(chan struct{})
 	e.run(ctx, server, "orchestrator", func(nc *nats.Conn) error {
-		cfg := orchestrator.Config{Defaults: defaults, Log: log, Meter: meter}
-		return parts.RunOrchestrator(ctx, nc, parts.Topology{ManageAssets: true}, cfg, models, func() { close(ready) })
+		cfg := orchestrator.Config{Log: log, Meter: meter}
+		f.Source.Configure(&cfg, set)
+		return parts.RunOrchestrator(ctx, nc, parts.Topology{ManageAssets: true}, cfg, set.Find, func() { close(ready) })
 	})
 	select {
 	case <-ready:

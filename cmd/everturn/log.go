@@ -30,7 +30,7 @@ func (c *logCommand) Run(s *surroundings) error {
 		if err := key.Validate(); err != nil {
 			return cli.Exit(cli.ExitUsage, err)
 		}
-		reader, err := streams.OpenReader(ctx, nc, streams.Options{})
+		reader, err := streams.OpenReader(ctx, nc, streams.Options{Domain: c.JSDomain})
 		if err != nil {
 			return err
 		}

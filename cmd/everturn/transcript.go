@@ -88,5 +88,5 @@ func (c *projectionsCommand) Run(s *surroundings) error {
 		return err
 	}
 	defer nc.Close() // after the service has returned: nothing is in flight any more
-	return parts.RunProjections(s.ctx, nc, version)
+	return parts.Domain(c.JSDomain).RunProjections(s.ctx, nc, version)
 }

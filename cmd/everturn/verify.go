@@ -33,7 +33,7 @@ func (c *verifyCommand) Run(s *surroundings) error {
 		return c.file(s)
 	}
 	return c.with(s, func(ctx context.Context, nc *nats.Conn, cl *client.Client) error {
-		reader, err := streams.OpenReader(ctx, nc, streams.Options{})
+		reader, err := streams.OpenReader(ctx, nc, streams.Options{Domain: c.JSDomain})
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/connect"
+	"github.com/everturn/everturn/internal/models"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/internal/systemd"
 	"github.com/everturn/everturn/orchestrator"
@@ -34,7 +35,7 @@ type grammar struct {
 	cli.MetricsFlags
 	connect.Flags
 	parts.Topology
-	parts.ModelFlags
+	models.Source
 	orchestrator.Config
 }
 
@@ -45,12 +46,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if _, err := cli.Parse(&g, "orchestrator", description, args, stdout, stderr, variables...); err != nil {
 		return err
 	}
-	models, defaults, err := g.Models()
+	set, err := g.Source.Load()
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
-	g.Config.Defaults = defaults
 	g.Config.Log = g.LogFlags.Logger(stderr)
+	g.Source.Configure(&g.Config, set)
+	if set.Note != "" {
+		g.Config.Log.Warn(set.Note)
+	}
 	g.Flags.Logger = g.Config.Log
 	meter, stop, err := g.MetricsFlags.Meter(ctx)
 	if err != nil {
@@ -64,7 +68,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer nc.Close() // after the orchestrator has returned: nothing is in flight any more
-	return parts.RunOrchestrator(ctx, nc, g.Topology, g.Config, models, func() {
+	return parts.Domain(g.JSDomain).RunOrchestrator(ctx, nc, g.Topology, g.Config, set.Find, func() {
 		if err := systemd.Ready(ctx); err != nil {
 			g.Config.Log.Warn("not told that we are ready", "error", err)
 		}

@@ -69,5 +69,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer nc.Close() // after the runner has returned: nothing is in flight any more
-	return parts.RunTools(ctx, nc, g.Config, offered)
+	return parts.Domain(g.JSDomain).RunTools(ctx, nc, g.Config, offered)
 }
