@@ -63,6 +63,7 @@ type plan struct {
 // Shares of the runs, in hundredths.
 const (
 	calmShare    = 5  // nothing goes wrong
+	roughShare   = 3  // nearly everything goes wrong, for long
 	networkShare = 15 // one or two messages are lost, and nothing else goes wrong: all must come out right
 )
 
@@ -109,6 +110,9 @@ func newPlan(seed uint64) plan {
 			p.on[f] = r.IntN(2) == 0
 		}
 		p.on[faultJump] = r.IntN(8) == 0
+		if share >= 100-roughShare {
+			p.rate, p.process, p.span = 0.3, 0.05, 3*p.span
+		}
 	}
 	if p.on[faultModel] {
 		p.badModel = pick(r, 0.2, 0.4, 0.7)
