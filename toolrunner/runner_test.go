@@ -54,7 +54,8 @@ func TestToolsAreOfferedUntilAnsweredAndThenOnceAMinute(t *testing.T) {
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		want := []time.Duration{0, time.Second, 3 * time.Second, 63 * time.Second, 123 * time.Second}
+		const answered = 150 * time.Millisecond // by the third try, after pauses of 50 and 100 ms
+		want := []time.Duration{0, 50 * time.Millisecond, answered, answered + time.Minute, answered + 2*time.Minute}
 		got := make([]time.Duration, len(b.offers))
 		for i, at := range b.offers {
 			got[i] = at.Sub(began)
