@@ -1,142 +1,39 @@
 package projections
 
-import "github.com/everturn/everturn/events"
+import "github.com/everturn/everturn/protocol/transcript"
 
-// Status says what a chat is doing.
-type Status string
-
-// The statuses of a chat.
-const (
-	StatusIdle         Status = "idle"         // nothing goes on
-	StatusRunning      Status = "running"      // a turn is open
-	StatusInterrupting Status = "interrupting" // a turn is open and about to end
-	StatusFailed       Status = "failed"       // the last turn failed; what waits goes on waiting
+// What projections answer, and what they are asked.
+type (
+	Status            = transcript.Status
+	Head              = transcript.Head
+	Role              = transcript.Role
+	Message           = transcript.Message
+	Part              = transcript.Part
+	CallStatus        = transcript.CallStatus
+	Call              = transcript.Call
+	TurnStatus        = transcript.TurnStatus
+	Turn              = transcript.Turn
+	Waiting           = transcript.Waiting
+	Point             = transcript.Point
+	CommandRequest    = transcript.CommandRequest
+	Transcript        = transcript.Page
+	TranscriptRequest = transcript.Request
+	ChatRequest       = transcript.HeadRequest
 )
 
-// Head is how a chat stands: the answer to the query "chat".
-type Head struct {
-	Chat     string      `json:"chat"`
-	Rev      uint64      `json:"rev"`
-	At       events.Time `json:"at"`      // of the newest commit
-	Created  events.Time `json:"created"` // of the first
-	Title    string      `json:"title"`   // the beginning of the first input if nobody set one
-	Archived bool        `json:"archived,omitempty"`
-	Status   Status      `json:"status"`
-	Turn     int         `json:"turn,omitempty"`    // the newest
-	Step     string      `json:"step,omitempty"`    // the step whose answer is awaited
-	Attempt  int         `json:"attempt,omitempty"` // of that step
-	RetryAt  events.Time `json:"retry_at,omitzero"` // when a failed attempt is followed by the next
-
-	MessageCount int `json:"message_count"`
-	WaitingCount int `json:"waiting_count"` // inputs that wait for their turn
-}
-
-// Transcript is a page of a chat as people read it: the answer to the query
-// "transcript". It is whole in itself as of Rev.
-type Transcript struct {
-	Head
-	Messages []Message `json:"messages"`
-	Turns    []Turn    `json:"turns"`             // those that the messages belong to, the newest 500 at most
-	Waiting  []Waiting `json:"waiting,omitempty"` // in the order they will be taken
-
-	// Next is what to put into the next request's after; 0 if there is no more.
-	Next int `json:"next,omitempty"`
-}
-
-// Role says who speaks.
-type Role string
-
-// The roles.
+// How chats, turns and calls stand, and who speaks.
 const (
-	RoleUser      Role = "user"
-	RoleAssistant Role = "assistant"
+	StatusIdle         = transcript.StatusIdle
+	StatusRunning      = transcript.StatusRunning
+	StatusInterrupting = transcript.StatusInterrupting
+	StatusFailed       = transcript.StatusFailed
+	RoleUser           = transcript.RoleUser
+	RoleAssistant      = transcript.RoleAssistant
+	CallWaiting        = transcript.CallWaiting
+	CallRequested      = transcript.CallRequested
+	CallStarted        = transcript.CallStarted
+	TurnRunning        = transcript.TurnRunning
+	TurnCompleted      = transcript.TurnCompleted
+	TurnFailed         = transcript.TurnFailed
+	TurnInterrupted    = transcript.TurnInterrupted
 )
-
-// Message is something that somebody said. Its number never changes; what it
-// holds does while its calls run, and Rev with it.
-type Message struct {
-	N           int           `json:"n"`   // from 1
-	Rev         uint64        `json:"rev"` // of the commit that changed it last
-	At          events.Time   `json:"at"`  // when it was said
-	Turn        int           `json:"turn"`
-	Role        Role          `json:"role"`
-	Input       string        `json:"input,omitempty"` // of a user: the command that brought it
-	By          string        `json:"by,omitempty"`
-	Step        string        `json:"step,omitempty"` // of the assistant
-	Parts       []Part        `json:"parts"`
-	Stop        events.Stop   `json:"stop,omitempty"`
-	Interrupted bool          `json:"interrupted,omitempty"` // it was stopped while it spoke
-	Model       string        `json:"model,omitempty"`
-	Usage       *events.Usage `json:"usage,omitempty"`
-	CostMicros  *int64        `json:"cost_micros,omitempty"`
-}
-
-// Part is a piece of a message. Truncated says that Text, Arguments or JSON is
-// only the beginning; Bytes is then the size of the whole.
-type Part struct {
-	events.Part
-	Truncated bool  `json:"truncated,omitempty"`
-	Call      *Call `json:"call,omitempty"` // of a part of type call
-}
-
-// CallStatus is that of a call that has no result yet, or of its result.
-type CallStatus string
-
-// The statuses of calls without a result. The others are those of [events.ToolStatus].
-const (
-	CallWaiting   CallStatus = "waiting"   // for other calls of its step
-	CallRequested CallStatus = "requested" // handed out to a tool runner
-	CallStarted   CallStatus = "started"   // a runner has leave to run it
-)
-
-// Call is what became of a call.
-type Call struct {
-	ID        events.CallID `json:"id"`
-	Status    CallStatus    `json:"status"`
-	Result    []Part        `json:"result,omitempty"`
-	IsError   bool          `json:"is_error,omitempty"`
-	Truncated bool          `json:"truncated,omitempty"` // the model read only a part, too
-	Blob      events.Digest `json:"blob,omitempty"`      // of the whole result
-	RanMS     int64         `json:"ran_ms,omitempty"`
-}
-
-// TurnStatus says how a turn stands.
-type TurnStatus string
-
-// The statuses of a turn.
-const (
-	TurnRunning     TurnStatus = "running"
-	TurnCompleted   TurnStatus = "completed"
-	TurnFailed      TurnStatus = "failed"
-	TurnInterrupted TurnStatus = "interrupted"
-)
-
-// Turn is what a turn came to. First and Last are the numbers of its messages;
-// Last is one less than First if it has none.
-type Turn struct {
-	Turn    int               `json:"turn"`
-	Parent  int               `json:"parent,omitempty"`
-	Cause   events.TurnCause  `json:"cause"`
-	Status  TurnStatus        `json:"status"`
-	Rev     uint64            `json:"rev"` // of the commit that changed it last
-	Started events.Time       `json:"started"`
-	Ended   events.Time       `json:"ended,omitzero"`
-	First   int               `json:"first"`
-	Last    int               `json:"last"`
-	Finish  events.Finish     `json:"finish,omitempty"`  // of a completed turn
-	Class   events.ErrorClass `json:"class,omitempty"`   // of a failed one
-	Message string            `json:"message,omitempty"` // of a failed one, for people
-	Reason  string            `json:"reason,omitempty"`  // of an interrupted one
-	Totals  events.Totals     `json:"totals,omitzero"`
-}
-
-// Waiting is an input that waits for its turn.
-type Waiting struct {
-	Input     string          `json:"input"`
-	Rev       uint64          `json:"rev"`
-	At        events.Time     `json:"at"`
-	Mode      events.SendMode `json:"mode"`
-	By        string          `json:"by,omitempty"`
-	Text      string          `json:"text"` // its beginning
-	Truncated bool            `json:"truncated,omitempty"`
-}

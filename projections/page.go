@@ -26,13 +26,13 @@ func (f *fold) page(after, limit int) Transcript {
 	for _, w := range f.waiting {
 		t.Waiting = append(t.Waiting, w.shown())
 	}
-	t.end(from, to)
+	end(&t, from, to)
 	return t
 }
 
 // end says that the page ends behind message to, and leaves only the turns that
 // it touches.
-func (t *Transcript) end(from, to int) {
+func end(t *Transcript, from, to int) {
 	t.Next = 0
 	last := to == t.MessageCount
 	if !last {
@@ -91,7 +91,7 @@ func (p *Projections) fit(ctx context.Context, k events.Key, t Transcript) (Tran
 		}
 		if size > room && i > 0 {
 			t.Messages = t.Messages[:i]
-			t.end(from, from+i)
+			end(&t, from, from+i)
 			return t, nil
 		}
 		if size > room {
@@ -142,7 +142,7 @@ func isText(t events.PartType) bool {
 // shorten cuts the parts of a message until it fits.
 func shorten(m Message, room int) (Message, int, error) {
 	for limit := maxPartBytes; ; limit /= 2 {
-		m.Parts = changeParts(m.Parts, func(part Part) Part { return part.cut(limit) })
+		m.Parts = changeParts(m.Parts, func(part Part) Part { return cutPart(part, limit) })
 		size, err := encodedBytes(m)
 		if err != nil || size <= room || limit <= minPartBytes {
 			return m, size, err
@@ -150,7 +150,7 @@ func shorten(m Message, room int) (Message, int, error) {
 	}
 }
 
-func (p Part) cut(limit int) Part {
+func cutPart(p Part, limit int) Part {
 	whole := max(len(p.Text), len(p.Arguments), len(p.JSON))
 	if whole <= limit {
 		return p

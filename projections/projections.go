@@ -10,6 +10,7 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/protocol/transcript"
 )
 
 // Config is what projections need.
@@ -60,9 +61,9 @@ type Query = func(ctx context.Context, tenant string, body []byte) ([]byte, erro
 
 // Names of the queries.
 const (
-	QueryTranscript = "transcript"
-	QueryChat       = "chat"
-	QueryCommand    = "command"
+	QueryTranscript = transcript.QueryPage
+	QueryChat       = transcript.QueryHead
+	QueryCommand    = transcript.QueryCommand
 )
 
 // Queries are the queries by name.
