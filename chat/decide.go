@@ -86,7 +86,7 @@ func Decide(s State, m Message, at events.Time, live Live) Decision {
 	case Result:
 		return decideResult(s, m)
 	case TimerDue:
-		return Decision{Events: decideTimer(s, m, at)}
+		return Decision{Events: decideTimer(s, m)}
 	}
 	panic(fmt.Sprintf("chat: no decision for %T", m)) // a new message without a case: our bug
 }

@@ -118,7 +118,7 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 		}
 		e.Parts = append(e.Parts, p)
 	}
-	calls := settleCalls(s.Key(), &e, s.effective(s.f.Current), m.Schemas)
+	calls := settleCalls(&e, s.effective(s.f.Current), m.Schemas)
 	return append([]events.Event{e}, calls...)
 }
 
@@ -185,7 +185,7 @@ func cutText(s string, limit int) string {
 }
 
 // decideTimer does what a timer was set for, if that is still wanted.
-func decideTimer(s State, m TimerDue, at events.Time) []events.Event {
+func decideTimer(s State, m TimerDue) []events.Event {
 	switch m.Name.Kind {
 	case protocol.TimerRetry:
 		t, st := s.lastStep()

@@ -43,7 +43,7 @@ func settledByRule(id events.CallID, status events.ToolStatus, said string) even
 // settleCalls gives the calls of a step that must not run their results.
 // Arguments over their limit are taken out of the answer; the result says so.
 func settleCalls(
-	k events.Key, e *events.StepCompleted, settings events.Effective, schemas map[events.Digest]*Schema,
+	e *events.StepCompleted, settings events.Effective, schemas map[events.Digest]*Schema,
 ) []events.Event {
 	var list []events.Event
 	exclusive := callsIn(e.Parts) > 1 && slices.ContainsFunc(e.Parts, func(p events.Part) bool {

@@ -48,8 +48,8 @@ func TestAttempts(t *testing.T) {
 		}},
 		{"S2.2 interrupted streams are retried quickly five times", func(t *testing.T, s *story) {
 			s.send("a")
-			for n, low := range []time.Duration{200, 400, 800, 1600, 3200} {
-				low *= time.Millisecond
+			for n, ms := range []int{200, 400, 800, 1600, 3200} {
+				low := time.Duration(ms) * time.Millisecond
 				list := s.fail(model.Error{Class: events.ClassIncomplete})
 				if wait := find[events.StepFailed](t, list).RetryAt.Sub(noon); wait < low || wait > low+low/5 {
 					t.Errorf("quick retry %d after %v, want %v to a fifth more", n+1, wait, low)

@@ -212,16 +212,29 @@ func TestCommandsAreDecidedOnce(t *testing.T) {
 	if r, ok := s.state.Outcome("again"); !ok || !r.OK || r.Rev != 2 {
 		t.Errorf("outcome %+v, %v", r, ok)
 	}
-	before := chat.Command{ID: "early", Sequence: 0, Body: protocol.Rename{V: 1, Title: "two"}}
-	before.Sequence = s.state.Created() - 1
-	if s.state.Created() != 1 {
-		t.Fatalf("created by %d", s.state.Created())
-	}
 	for i := range 300 {
 		s.command(protocol.Rename{V: 1, Title: fmt.Sprint(i)})
 	}
 	if _, ok := s.state.Outcome("again"); ok {
 		t.Error("the ring remembers more than 256 commands")
+	}
+}
+
+func TestCommandStoredBeforeItsChatWasCreated(t *testing.T) {
+	t.Parallel()
+	create := chat.Command{ID: "create", Sequence: 10, Body: protocol.Create{V: 1}}
+	commit := events.Commit{
+		Key: events.Key{Tenant: "default", Chat: "c"}, Rev: 1, At: noon, Cause: chat.CauseOf(create),
+		Events: chat.Handle(chat.State{}, create, noon, live()).Events,
+	}
+	s := chat.State{}.Apply(commit, "hash")
+	early := chat.Handle(s, chat.Command{ID: "early", Sequence: 9, Body: protocol.Rename{V: 1, Title: "two"}}, noon, live())
+	if early.Refused == nil || early.Refused.Code != events.CodeUnknownChat || len(early.Events) != 0 {
+		t.Errorf("decision %+v", early)
+	}
+	late := chat.Handle(s, chat.Command{ID: "late", Sequence: 11, Body: protocol.Rename{V: 1, Title: "two"}}, noon, live())
+	if late.Refused != nil || len(late.Events) != 1 {
+		t.Errorf("decision %+v", late)
 	}
 }
 
