@@ -44,9 +44,10 @@ type calls struct {
 	list []*call
 	last int // where the last fragment went
 
-	// byID says that the index did not tell the calls apart. Somebody who trusts
-	// in it has read nonsense.
-	byID bool
+	// odd says that the fragments came as the library is known to misread them:
+	// the index did not tell the calls apart, or one was added to when the next
+	// had begun.
+	odd bool
 }
 
 type call struct {
@@ -70,7 +71,7 @@ func (c *calls) add(f fragment) string {
 	if f.Index != nil {
 		index = *f.Index
 	} else {
-		c.byID = c.byID || len(c.list) > 0
+		c.odd = c.odd || len(c.list) > 0
 	}
 	at, doubt := c.find(f, index)
 	if doubt != "" {
@@ -86,6 +87,7 @@ func (c *calls) add(f fragment) string {
 	to := c.list[at]
 	to.id, to.name = cmp.Or(to.id, f.ID), cmp.Or(to.name, f.Function.Name)
 	to.arguments.WriteString(f.Function.Arguments.String())
+	c.odd = c.odd || at < len(c.list)-1
 	c.last = at
 	return ""
 }
@@ -99,7 +101,7 @@ func (c *calls) find(f fragment, index int) (at int, doubt string) {
 		}
 		if f.ID != "" && known.id == f.ID {
 			if c.repeats(known, f) {
-				c.byID = true
+				c.odd = true
 				return -1, ""
 			}
 			return i, ""
@@ -110,7 +112,7 @@ func (c *calls) find(f fragment, index int) (at int, doubt string) {
 	case len(same) == 0:
 		return -1, ""
 	case f.ID != "" && c.list[same[0]].id != "", c.begins(f, same):
-		c.byID = true
+		c.odd = true
 		return -1, ""
 	case len(same) == 1:
 		return same[0], ""
@@ -162,7 +164,7 @@ func (c *calls) doubt(others []attempt.Call) string {
 			return "a call has no name"
 		}
 	}
-	if others == nil || c.byID {
+	if others == nil || c.odd {
 		return ""
 	}
 	if len(list) != len(others) {

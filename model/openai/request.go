@@ -150,7 +150,7 @@ func encode(prompt fantasy.Prompt, provider, name string) ([]wire.ChatCompletion
 // fields are the fields of a message that say what the model thought.
 func fields(m fantasy.Message, t thought) map[string]any {
 	extra := make(map[string]any)
-	if reasoning, ok := m.Content[0].(fantasy.ReasoningPart); ok {
+	if reasoning, ok := m.Content[0].(fantasy.ReasoningPart); ok && (reasoning.Text != "" || len(t.Details) == 0) {
 		extra[cmp.Or(t.Field, fieldReasoningContent)] = reasoning.Text
 	}
 	if len(t.Details) > 0 {

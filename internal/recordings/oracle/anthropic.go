@@ -2,7 +2,7 @@ package oracle
 
 import (
 	"encoding/json"
-	"sort"
+	"slices"
 )
 
 // Anthropic reads a stream of the Messages format.
@@ -62,7 +62,7 @@ func (r *Reading) blocks(blocks map[int64]map[string]any, pieces map[int64]strin
 	for index := range blocks {
 		order = append(order, index)
 	}
-	sort.Slice(order, func(i, j int) bool { return order[i] < order[j] })
+	slices.Sort(order)
 	for _, index := range order {
 		b := blocks[index]
 		switch text(b, "type") {

@@ -1,6 +1,6 @@
 package oracle
 
-import "sort"
+import "slices"
 
 // Chat reads a stream of the Chat Completions format.
 func Chat(stream string) Reading {
@@ -49,7 +49,7 @@ func Chat(stream string) Reading {
 			}
 		}
 	}
-	sort.SliceStable(order, func(i, j int) bool { return order[i].index < order[j].index })
+	slices.SortStableFunc(order, func(a, b key) int { return int(a.index - b.index) })
 	for _, at := range order {
 		r.Calls = append(r.Calls, *calls[at])
 	}

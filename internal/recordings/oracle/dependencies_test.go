@@ -10,6 +10,6 @@ import (
 // nor the library's. If this fails, write it again; do not widen the list.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.Only(t, "encoding/json", "sort", "strings")
+	deptest.Only(t, "encoding/json", "slices", "strings")
 	deptest.Never(t, deptest.Module+"/model/...", "charm.land/fantasy/...")
 }

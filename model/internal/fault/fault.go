@@ -138,7 +138,7 @@ func Message(e Evidence, secret string) string {
 
 // keyLike is what the keys of providers look like, also where they quote one
 // with stars in it.
-var keyLike = regexp.MustCompile(`(?i)\b(sk|pk|gsk|xai|key|hf|csk|nvapi|r8|tgp|or)[-_][A-Za-z0-9*_-]{6,}|Bearer\s+\S+|\*{3,}[A-Za-z0-9]+`)
+var keyLike = regexp.MustCompile(`(?i)\b(sk|gsk|xai|hf|csk|nvapi)[-_][A-Za-z0-9*_-]{6,}|Bearer\s+\S+|\*{3,}[A-Za-z0-9]+`)
 
 // minSecretBytes keeps a placeholder such as "x" from being cut out of words.
 const minSecretBytes = 6

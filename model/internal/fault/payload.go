@@ -3,6 +3,7 @@ package fault
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -105,10 +106,8 @@ func (p *payload) say(s string) {
 
 func (p payload) names(known []string) bool {
 	for _, word := range p.words {
-		for _, name := range known {
-			if word == name {
-				return true
-			}
+		if slices.Contains(known, word) {
+			return true
 		}
 	}
 	return false
