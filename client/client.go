@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/protocol/transcript"
 )
 
 // Client speaks for one tenant. It is safe for concurrent use.
@@ -68,6 +71,9 @@ func (e *RejectedError) Error() string {
 // ErrNoStreams means that nothing on the server takes commands: the streams were
 // not set up, or the connection is not allowed to use them.
 var ErrNoStreams = errors.New("no stream takes this command; set the streams up with `everturn streams apply`, or check the permissions")
+
+// ErrNotAllowed means that the server refuses what the connection's user tries.
+var ErrNotAllowed = errors.New("the server does not allow this user to do that; check whose chats they are (--tenant) and the credentials")
 
 // ErrNoService means that nobody answers queries: no projection is running.
 var ErrNoService = errors.New("nobody answers queries; is a projection running?")
@@ -129,6 +135,8 @@ func (c *Client) store(ctx context.Context, msg *nats.Msg) error {
 			return tooLarge(msg)
 		case errors.Is(err, nats.ErrNoResponders):
 			return ErrNoStreams
+		case c.refused(msg.Subject):
+			return fmt.Errorf("store the command: %w", ErrNotAllowed)
 		case ctx.Err() != nil, errors.Is(err, nats.ErrConnectionClosed):
 			return fmt.Errorf("store the command: %w", err)
 		}
@@ -138,6 +146,13 @@ func (c *Client) store(ctx context.Context, msg *nats.Msg) error {
 		case <-time.After(storeWait):
 		}
 	}
+}
+
+// refused reports whether the server has refused a message on that subject. It
+// says so apart from the message, which is never answered, and in words only.
+func (c *Client) refused(subject string) bool {
+	err := c.nc.LastError()
+	return errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), strconv.Quote(subject))
 }
 
 // codeTooLarge is the stream's answer to a message over its limit.
@@ -202,7 +217,7 @@ func outcome(r protocol.Reply) (protocol.Reply, error) {
 // Outcome asks the log what was decided about a command, at any later time.
 func (c *Client) Outcome(ctx context.Context, chat, id string) (protocol.Reply, error) {
 	var r protocol.Reply
-	if err := c.Query(ctx, "command", map[string]string{"chat": chat, "id": id}, &r); err != nil {
+	if err := c.Query(ctx, transcript.QueryCommand, transcript.CommandRequest{Chat: chat, ID: id}, &r); err != nil {
 		return r, err
 	}
 	return outcome(r)
@@ -235,6 +250,9 @@ func (c *Client) Query(ctx context.Context, name string, request, response any) 
 	msg, err := c.nc.RequestWithContext(try, protocol.QuerySubject(c.tenant, name), data)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return ErrNoService
+	}
+	if err != nil && c.refused(protocol.QuerySubject(c.tenant, name)) {
+		return fmt.Errorf("query %s: %w", name, ErrNotAllowed)
 	}
 	if err != nil {
 		return fmt.Errorf("query %s: %w", name, err)

@@ -3,59 +3,184 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/protocol/transcript"
 )
 
-// Sight is one thing seen while watching a chat. Exactly one field is set.
-type Sight struct {
-	Commit   *events.Commit
-	Delta    *protocol.Delta
-	Progress *protocol.Progress
+const (
+	// watchPending is how many messages a slow watcher may fall behind.
+	watchPending = 4096
+
+	// watchSilence is how long an open turn may be silent before its chat is
+	// asked how it stands: the feed may have lost its end.
+	watchSilence = 5 * time.Second
+)
+
+// Watcher sees what happens in a chat. It is used by one goroutine at a time.
+//
+// What is seen is for showing: a connection that was lost leaves a gap, which
+// comes as [Missed], and the log has everything. Deltas may come before the
+// commit that requested their step.
+type Watcher struct {
+	c        *Client
+	key      events.Key
+	sub      *nats.Subscription
+	messages chan *nats.Msg
+
+	rev  uint64  // of the newest commit seen or known of
+	open bool    // a turn is
+	next []Sight // seen, not yet given
 }
 
-// watchPending is how many messages a slow watcher may fall behind.
-const watchPending = 4096
+// OpenWatcher begins to watch: from its return on nothing is missed unnoticed.
+// The chat need not exist yet. Close it.
+func (c *Client) OpenWatcher(ctx context.Context, chat string) (*Watcher, error) {
+	key := c.Key(chat)
+	if err := key.Validate(); err != nil {
+		return nil, err
+	}
+	w := &Watcher{c: c, key: key, messages: make(chan *nats.Msg, watchPending)}
+	filter := strings.TrimSuffix(protocol.FeedCommitSubject(key), "commit") + ">"
+	var err error
+	if w.sub, err = c.nc.ChanSubscribe(filter, w.messages); err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	try, cancel := context.WithTimeout(ctx, storeTry)
+	defer cancel()
+	if err := c.nc.FlushWithContext(try); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	switch head, err := c.Head(ctx, chat); {
+	case err == nil:
+		w.rev, w.open = head.Rev, running(head)
+	case ctx.Err() != nil:
+		w.Close()
+		return nil, fmt.Errorf("watch: %w", err)
+	default: // no such chat yet, or nobody answers: then the first commit says where it stands
+	}
+	return w, nil
+}
+
+func running(h transcript.Head) bool {
+	return h.Status == transcript.StatusRunning || h.Status == transcript.StatusInterrupting
+}
+
+// Close ends the watching.
+func (w *Watcher) Close() { _ = w.sub.Unsubscribe() } // fails only on a closed connection
+
+// Running reports whether a turn was open when the newest commit seen was made.
+func (w *Watcher) Running() bool { return w.open }
+
+// Next waits for what happens next. The error is ctx's, or says what could not
+// be read.
+func (w *Watcher) Next(ctx context.Context) (Sight, error) {
+	for len(w.next) == 0 {
+		silence := time.NewTimer(watchSilence)
+		var err error
+		select {
+		case <-ctx.Done():
+			err = ctx.Err()
+		case msg := <-w.messages:
+			err = w.take(msg)
+		case <-silence.C:
+			err = w.look(ctx)
+		}
+		silence.Stop()
+		if err != nil {
+			return Sight{}, err
+		}
+	}
+	s := w.next[0]
+	w.next = w.next[1:]
+	return s, nil
+}
+
+// take notes what a message says.
+func (w *Watcher) take(msg *nats.Msg) error {
+	s, err := seen(w.key, msg)
+	if err != nil {
+		return err
+	}
+	if s == (Sight{}) {
+		return nil // something that a newer release shows
+	}
+	if s.Commit != nil {
+		if s.Commit.Rev <= w.rev {
+			return nil // it was known of, or came twice
+		}
+		w.missed(s.Commit.Rev-1, w.open)
+		w.rev = s.Commit.Rev
+		for _, e := range s.Commit.Events {
+			w.event(e)
+		}
+	}
+	w.next = append(w.next, s)
+	return nil
+}
+
+func (w *Watcher) event(e events.Event) {
+	if _, ok := e.(events.TurnStarted); ok {
+		w.open = true
+	}
+	if _, ok := endOf(e); ok {
+		w.open = false
+	}
+}
+
+// missed notes that the commits up to a rev were not seen.
+func (w *Watcher) missed(to uint64, running bool) {
+	if w.rev != 0 && to > w.rev {
+		w.next = append(w.next, Sight{Missed: &Missed{From: w.rev + 1, To: to, Running: running}})
+		w.rev = to
+	}
+}
+
+// look asks how the chat stands if a turn is open and says nothing.
+func (w *Watcher) look(ctx context.Context) error {
+	switch {
+	case !w.sub.IsValid():
+		return fmt.Errorf("watch: %w", nats.ErrConnectionClosed)
+	case !w.open:
+		return nil
+	}
+	head, err := w.c.Head(ctx, w.key.Chat)
+	if err != nil {
+		return ctx.Err() // else it is asked again after the next silence
+	}
+	w.open = running(head)
+	w.missed(head.Rev, w.open)
+	return nil
+}
 
 // Watch calls see with what happens in a chat from now on, in order, until ctx
-// ends or see returns false. Ready is called when nothing more can be missed.
-//
-// What is seen is for showing: it can have gaps after a lost connection. Commits
-// count their chat's revisions without gaps, so a watcher notices; the log has
-// everything.
+// ends or see returns false. Ready, if given, is called when nothing can be
+// missed unnoticed any more. It is [Watcher] with a loop around it.
 func (c *Client) Watch(ctx context.Context, chat string, ready func(), see func(Sight) bool) error {
-	key := c.Key(chat)
-	commits := protocol.FeedCommitSubject(key)
-	filter := strings.TrimSuffix(commits, "commit") + ">"
-	messages := make(chan *nats.Msg, watchPending)
-	sub, err := c.nc.ChanSubscribe(filter, messages)
+	w, err := c.OpenWatcher(ctx, chat)
 	if err != nil {
-		return fmt.Errorf("watch: %w", err)
+		return err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
-	if err := c.nc.FlushWithContext(ctx); err != nil {
-		return fmt.Errorf("watch: %w", err)
-	}
+	defer w.Close()
 	if ready != nil {
 		ready()
 	}
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case msg := <-messages:
-			sight, err := seen(key, msg)
-			if err != nil {
-				return err
-			}
-			if !see(sight) {
-				return nil
-			}
+		s, err := w.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if !see(s) {
+			return nil
 		}
 	}
 }
@@ -79,4 +204,104 @@ func seen(key events.Key, msg *nats.Msg) (Sight, error) {
 		return Sight{}, fmt.Errorf("watch %s: %w", msg.Subject, err)
 	}
 	return s, nil
+}
+
+// Say says a text, shows what happens until the turn that takes it has ended,
+// and gives that turn. See may be nil. That the turn failed is no error; its
+// status says it.
+//
+// If ctx ends first the turn goes on all the same: only [Client.Interrupt] stops
+// one.
+func (c *Client) Say(ctx context.Context, chat, text string, see func(Sight)) (transcript.Turn, error) {
+	w, err := c.OpenWatcher(ctx, chat)
+	if err != nil {
+		return transcript.Turn{}, err
+	}
+	defer w.Close()
+	r, err := c.Send(ctx, chat, text)
+	if err != nil {
+		return transcript.Turn{}, err
+	}
+	return w.Until(ctx, r, see)
+}
+
+// Until shows what happens until the turn that takes a sent input has ended, and
+// gives how it ended: status, outcome and totals. Reply is what [Client.Send] gave after the watching began; see
+// may be nil.
+func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sight)) (transcript.Turn, error) {
+	turn := reply.Turn
+	if turn != 0 && reply.Rev > w.rev {
+		w.open = true // so that its end is asked for if nothing is heard of it
+	}
+	for {
+		s, err := w.Next(ctx)
+		if err != nil {
+			return transcript.Turn{}, err
+		}
+		if see != nil {
+			see(s)
+		}
+		if s.Missed != nil && !s.Missed.Running {
+			found, err := w.turn(ctx, turn, reply.Input)
+			if err != nil || found.Status != transcript.TurnRunning {
+				return found, err
+			}
+		}
+		if s.Commit == nil {
+			continue
+		}
+		for _, e := range s.Commit.Events {
+			if started, ok := e.(events.TurnStarted); ok && slices.Contains(started.Inputs, reply.Input) {
+				turn = started.Turn
+			}
+			if end, ok := endOf(e); ok && end.Turn == turn {
+				return end, nil
+			}
+		}
+	}
+}
+
+// endOf is how a turn has ended, if e says that it has.
+func endOf(e events.Event) (transcript.Turn, bool) {
+	if e, ok := e.(events.TurnCompleted); ok {
+		return transcript.Turn{Turn: e.Turn, Status: transcript.TurnCompleted, Finish: e.Finish, Totals: e.Totals}, true
+	}
+	if e, ok := e.(events.TurnFailed); ok {
+		return transcript.Turn{Turn: e.Turn, Status: transcript.TurnFailed, Class: e.Class, Message: e.Message, Totals: e.Totals}, true
+	}
+	if e, ok := e.(events.TurnInterrupted); ok {
+		return transcript.Turn{Turn: e.Turn, Status: transcript.TurnInterrupted, Reason: e.Reason, Totals: e.Totals}, true
+	}
+	return transcript.Turn{}, false
+}
+
+// turn is what the transcript says about a turn, or about the one that takes the
+// input. One that is not there yet counts as running. It waits for somebody who
+// answers.
+func (w *Watcher) turn(ctx context.Context, number int, input string) (transcript.Turn, error) {
+	for {
+		found := transcript.Turn{Status: transcript.TurnRunning}
+		err := w.c.Pages(ctx, transcript.Request{Chat: w.key.Chat, MinRev: w.rev}, func(page transcript.Page) error {
+			for _, m := range page.Messages {
+				if number == 0 && input != "" && m.Input == input {
+					number = m.Turn
+				}
+			}
+			for _, t := range page.Turns {
+				if t.Turn == number {
+					found = t
+				}
+			}
+			return nil
+		})
+		query, isQuery := errors.AsType[*QueryError](err)
+		if err == nil || isQuery && query.Code != events.CodeUnavailable {
+			return found, err
+		}
+		select {
+		case <-ctx.Done():
+			return found, fmt.Errorf("watch: %w", err)
+		case <-time.After(storeWait):
+		}
+	}
 }
