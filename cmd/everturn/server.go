@@ -13,13 +13,14 @@ import (
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/embedded"
 	"github.com/everturn/everturn/internal/roles"
+	"github.com/everturn/everturn/internal/systemd"
 )
 
 // storeFlags say where an embedded server keeps its data and listens.
 type storeFlags struct {
 	Store string `type:"path" env:"EVERTURN_STORE" placeholder:"DIR" help:"Where the data is kept. Default: the user's data folder."`
 	Host  string `default:"127.0.0.1" help:"Address to listen on."`
-	Port  int    `default:"4222" help:"Port to listen on; 0 takes a free one."`
+	Port  int    `env:"EVERTURN_PORT" default:"4222" help:"Port to listen on; 0 takes a free one."`
 }
 
 const (
@@ -102,8 +103,7 @@ func (c *serverCommand) Run(s *surroundings) error {
 		return err
 	}
 	fmt.Fprintf(s.stdout, "export NATS_URL=%s\n", address(running))
-	<-s.ctx.Done()
-	return running.Close()
+	return serve(s, running)
 }
 
 // rolesFolder holds the server configuration and credentials of --auth, below the store.
@@ -134,6 +134,14 @@ func (c *serverCommand) withRoles(s *surroundings) error {
 		err = configuration.Print(s.stdout, dir)
 	}
 	if err != nil {
+		return errors.Join(err, running.Close())
+	}
+	return serve(s, running)
+}
+
+// serve says that the server is ready, and closes it at the end.
+func serve(s *surroundings, running *embedded.Server) error {
+	if err := systemd.Ready(s.ctx); err != nil {
 		return errors.Join(err, running.Close())
 	}
 	<-s.ctx.Done()
