@@ -116,8 +116,7 @@ func (t *Topology) replicasOn(js jetstream.JetStream, have map[string]existing) 
 			}
 		}
 	}
-	switch {
-	case js.Conn().ConnectedClusterName() != "":
+	if js.Conn().ConnectedClusterName() != "" {
 		return clusterReplicas
 	}
 	return 1

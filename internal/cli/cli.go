@@ -29,8 +29,6 @@ const (
 	ExitProvider     = 7 // a model failed for good
 	ExitTool         = 8 // a tool failed or was denied
 	ExitIntegrity    = 9 // verify found a broken rule
-
-	exitSignal = 128 // plus the signal's number
 )
 
 // ExitError is an error that says with which code the process ends.
