@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -55,16 +53,19 @@ func Code(err error) int {
 	var exit *ExitError
 	var rejected *client.RejectedError
 	var query *client.QueryError
+	var signalled *SignalError
 	switch {
 	case err == nil:
 		return ExitOK
 	case errors.As(err, &exit):
 		return exit.Code
+	case errors.As(err, &signalled):
+		return exitSignal + int(signalled.Signal)
 	case errors.As(err, &rejected):
 		return rejected.Code.Info().Exit
 	case errors.As(err, &query):
 		return query.Code.Info().Exit
-	case errors.Is(err, connect.ErrUnauthorized):
+	case errors.Is(err, connect.ErrUnauthorized), errors.Is(err, client.ErrNotAllowed):
 		return ExitUnauthorized
 	case errors.Is(err, connect.ErrUnreachable), errors.Is(err, client.ErrNoStreams), errors.Is(err, client.ErrNoService),
 		errors.Is(err, context.DeadlineExceeded):
@@ -76,9 +77,11 @@ func Code(err error) int {
 // Main runs a command as a process: it ends with the right code, stops at the
 // first interrupt or TERM, and dies at the second.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
+	ctx, stop := untilSignal(context.Background())
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if signalled, ok := errors.AsType[*SignalError](context.Cause(ctx)); ok && errors.Is(err, context.Canceled) {
+		err = signalled // what a command says when its context ends tells nobody anything
+	}
 	stop()
 	if err != nil && !errors.Is(err, errDone) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
