@@ -79,11 +79,17 @@ func markCache(prompt fantasy.Prompt) {
 	}
 	marks := 0
 	for i := len(prompt) - 1; i >= 0 && marks < 2; i-- {
-		if role := prompt[i].Role; role == fantasy.MessageRoleUser || role == fantasy.MessageRoleTool {
+		if isUsers(prompt[i]) && (i == len(prompt)-1 || !isUsers(prompt[i+1])) {
 			mark(&prompt[i])
 			marks++
 		}
 	}
+}
+
+// isUsers reports whether a message is sent as the user's; neighbours become
+// one.
+func isUsers(m fantasy.Message) bool {
+	return m.Role == fantasy.MessageRoleUser || m.Role == fantasy.MessageRoleTool
 }
 
 // thought is what stands in the Opaque of reasoning: one of the two.

@@ -1,0 +1,368 @@
+package anthropic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+	"github.com/everturn/everturn/model/anthropic"
+	"github.com/everturn/everturn/model/internal/stage"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+const key = "sk-ant-test-0123456789"
+
+// asked is the request of tests that look at the answer only.
+var asked = model.Request{Model: "mine", Messages: []model.Message{{Role: model.RoleUser, Parts: []events.Part{events.Text("hello")}}}}
+
+// at is a model at an address.
+func at(t testing.TB, url string, change ...func(*anthropic.Config)) *anthropic.Model {
+	t.Helper()
+	cfg := anthropic.Config{BaseURL: url, Key: key, Model: "theirs"}
+	for _, c := range change {
+		c(&cfg)
+	}
+	m, err := anthropic.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// answered is what a model makes of a stream.
+func answered(t testing.TB, pieces ...string) stage.Heard {
+	t.Helper()
+	return stage.Hear(t.Context(), t, at(t, stage.New(t, stage.Reply{Pieces: pieces}).URL), asked)
+}
+
+// stream is a stream of events, each named as its type is.
+func stream(list ...string) string {
+	var b strings.Builder
+	for _, data := range list {
+		name, _, _ := strings.Cut(strings.TrimPrefix(data, `{"type":"`), `"`)
+		b.WriteString("event: " + name + "\ndata: " + data + "\n\n")
+	}
+	return b.String()
+}
+
+// The events of a small answer.
+const (
+	start = `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"theirs-0711","stop_reason":null,"usage":{"input_tokens":36,"cache_read_input_tokens":64,"cache_creation_input_tokens":8,"output_tokens":1}}}`
+	ping  = `{"type":"ping"}`
+	stop  = `{"type":"message_stop"}`
+)
+
+func text(index int, pieces ...string) string {
+	list := []string{fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}`, index)}
+	for _, p := range pieces {
+		list = append(list, fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":"%s"}}`, index, p))
+	}
+	return stream(append(list, fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index))...)
+}
+
+func thinking(index int, thought, signature string) string {
+	return stream(fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"thinking","thinking":"","signature":""}}`, index),
+		fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"thinking_delta","thinking":"%s"}}`, index, thought),
+		fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"signature_delta","signature":"%s"}}`, index, signature),
+		fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index))
+}
+
+func call(index int, id, name string, pieces ...string) string {
+	list := []string{fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"%s","name":"%s","input":{}}}`, index, id, name)}
+	for _, p := range pieces {
+		list = append(list, fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":"%s"}}`, index, strings.ReplaceAll(p, `"`, `\"`)))
+	}
+	return stream(append(list, fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index))...)
+}
+
+// ended is the end of an answer.
+func ended(reason string) string {
+	return stream(`{"type":"message_delta","delta":{"stop_reason":"`+reason+`","stop_sequence":null},"usage":{"output_tokens":7,"output_tokens_details":{"thinking_tokens":3}}}`, stop)
+}
+
+var counted = events.Usage{Input: 36, Output: 7, CacheRead: 64, CacheWrite: 8, Reasoning: 3}
+
+func TestAnAnswer(t *testing.T) {
+	t.Parallel()
+	p := stage.New(t, stage.Reply{Header: map[string]string{"Request-Id": "req_7"}, Pieces: []string{
+		stream(start, ping), thinking(0, "hm", "c2ln+/=="), text(1, "北 ", "🌍"), call(2, "toolu_1", "look", `{"n":`, `1}`), call(3, "toolu_2", "wait"), ended("tool_use"),
+	}})
+	h := stage.Hear(t.Context(), t, at(t, p.URL), asked)
+	want := &model.Answer{
+		Parts: []events.Part{
+			{Type: events.PartReasoning, Text: "hm", Opaque: []byte(`{"signature":"c2ln+/=="}`), Provider: "anthropic", Model: "mine"},
+			events.Text("北 🌍"),
+			{Type: events.PartCall, Ordinal: 1, Name: "look", Arguments: `{"n":1}`, ProviderID: "toolu_1"},
+			{Type: events.PartCall, Ordinal: 2, Name: "wait", Arguments: `{}`, ProviderID: "toolu_2"},
+		},
+		Stop: events.StopCalls, RawStop: "tool_use", Usage: counted,
+		Provider: events.Provider{Name: "anthropic", RequestID: "req_7", ResponseID: "msg_1", Model: "theirs-0711"},
+	}
+	if diff := cmp.Diff(want, h.Answer); diff != "" {
+		t.Errorf("answer (-want +got):\n%s %v", diff, h.Err)
+	}
+	shown := []model.Delta{
+		{Kind: model.DeltaReasoning, Text: "hm"}, {Kind: model.DeltaText, Part: 1, Text: "北 "}, {Kind: model.DeltaText, Part: 1, Text: "🌍"},
+		{Kind: model.DeltaCall, Part: 2, Text: `{"n":`}, {Kind: model.DeltaCall, Part: 2, Text: `1}`},
+	}
+	if diff := cmp.Diff(shown, h.Deltas); diff != "" {
+		t.Errorf("deltas (-want +got):\n%s", diff)
+	}
+}
+
+func TestStops(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]events.Stop{
+		"end_turn": events.StopEnd, "stop_sequence": events.StopEnd, "max_tokens": events.StopLength, "refusal": events.StopRefused,
+		"pause_turn": events.StopPaused, "model_context_window_exceeded": events.StopLength, "something_new": events.StopEnd,
+	} {
+		h := answered(t, stream(start), text(0, "so"), ended(raw))
+		if h.Answer == nil || h.Answer.Stop != want || h.Answer.RawStop != raw {
+			t.Errorf("%s: got %+v, %v", raw, h.Answer, h.Err)
+		}
+	}
+}
+
+// Arguments are kept as the model wrote them, also if they are no JSON: to judge
+// them is for others, and the stream was whole.
+func TestArgumentsAreKeptAsTheyAre(t *testing.T) {
+	t.Parallel()
+	h := answered(t, stream(start), call(0, "toolu_1", "look", `{"n": 1, `, `]`), ended("tool_use"))
+	if h.Answer == nil || h.Answer.Parts[0].Arguments != `{"n": 1, ]` {
+		t.Errorf("got %+v, %v", h.Answer, h.Err)
+	}
+}
+
+func TestAMessageThatBeginsAnewTakesNothingOver(t *testing.T) {
+	t.Parallel()
+	h := answered(t, stream(start), thinking(0, "first", "a"), stream(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"look","input":{}}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"half"}}`),
+		stream(strings.Replace(start, "msg_1", "msg_2", 1)), text(0, "second"), ended("end_turn"))
+	if h.Err != nil {
+		t.Fatal(h.Err)
+	}
+	if diff := cmp.Diff([]events.Part{events.Text("second")}, h.Answer.Parts); diff != "" || h.Answer.Provider.ResponseID != "msg_2" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+}
+
+// One answer, cut in two at each byte.
+func TestB09(t *testing.T) {
+	t.Parallel()
+	whole := stream(start) + text(0, "北🌍\\u00e9") + call(1, "toolu_1", "look", `{"city":"北🌍`, `"}`) + ended("tool_use")
+	whole = strings.ReplaceAll(whole, "\n", "\r\n")
+	want := answered(t, whole)
+	if want.Err != nil || want.Answer.Parts[1].Arguments != `{"city":"北🌍"}` {
+		t.Fatalf("in one piece: %+v, %v", want.Answer, want.Err)
+	}
+	var replies []stage.Reply
+	for cut := 1; cut < len(whole); cut++ {
+		replies = append(replies, stage.Reply{Pieces: []string{whole[:cut], whole[cut:]}})
+	}
+	m := at(t, stage.New(t, replies...).URL)
+	for cut := 1; cut < len(whole); cut++ {
+		if diff := cmp.Diff(want, stage.Hear(t.Context(), t, m, asked)); diff != "" {
+			t.Fatalf("cut after %d bytes (-want +got):\n%s", cut, diff)
+		}
+	}
+}
+
+// One very long line.
+func TestB10(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{70 << 10, 1100 << 10} {
+		long := strings.Repeat("x", size)
+		h := answered(t, stream(start), call(0, "toolu_1", "look", `{"x":"`+long+`"}`), ended("tool_use"))
+		if h.Err != nil || h.Answer.Parts[0].Arguments != `{"x":"`+long+`"}` {
+			t.Errorf("%d bytes: %v", size, h.Err)
+		}
+	}
+	h := answered(t, stream(start), call(0, "toolu_1", "look", strings.Repeat("x", 17<<20)), ended("tool_use"))
+	if h.Err == nil || h.Err.Class.Retryable() || !strings.Contains(h.Err.Message, "16777216") {
+		t.Errorf("17 MiB: %+v, %v", h.Answer, h.Err)
+	}
+}
+
+// The connection closes before the end.
+func TestB13(t *testing.T) {
+	t.Parallel()
+	begun := stream(start) + text(0, "so", " far")
+	half := begun + stream(`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"look","input":{}}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"n\":1"}}`)
+	all := begun + ended("end_turn")
+	for _, tt := range []struct {
+		name     string
+		reply    stage.Reply
+		complete bool
+	}{
+		{"no end", stage.Reply{Pieces: []string{begun}}, false},
+		{"half of a call", stage.Reply{Pieces: []string{half}}, false},
+		{"a reason to stop, and no end", stage.Reply{Pieces: []string{strings.TrimSuffix(all, stream(stop))}}, false},
+		{"half of the end", stage.Reply{Pieces: []string{all[:len(all)-8]}}, false},
+		{"a reset", stage.Reply{Pieces: []string{begun}, Abort: true}, false},
+		{"nothing at all", stage.Reply{}, false},
+		{"an end, and a reset", stage.Reply{Pieces: []string{all}, Abort: true}, true},
+		{"an end without its empty line", stage.Reply{Pieces: []string{strings.TrimSpace(all)}}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := stage.Hear(t.Context(), t, at(t, stage.New(t, tt.reply).URL), asked)
+			switch {
+			case tt.complete && h.Err != nil:
+				t.Errorf("got %v (%v)", h.Err, h.Err.Err)
+			case !tt.complete && (h.Err == nil || h.Err.Class != events.ClassIncomplete):
+				t.Errorf("got %+v, %v", h.Answer, h.Err)
+			}
+		})
+	}
+}
+
+// An error inside of a stream that began well. The cases of overload are
+// synthetic: nobody has recorded one.
+func TestB14(t *testing.T) {
+	t.Parallel()
+	begun := stream(start) + text(0, "so", " far", "!")
+	const (
+		overloaded = `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`
+		invalid    = `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`
+	)
+	for _, tt := range []struct {
+		name  string
+		reply stage.Reply
+		want  events.ErrorClass
+	}{
+		{"synthetic: overloaded, after text", stage.Reply{Pieces: []string{begun, stream(overloaded)}}, events.ClassOverloaded},
+		{"synthetic: overloaded, as the first event", stage.Reply{Pieces: []string{stream(overloaded)}}, events.ClassOverloaded},
+		{"synthetic: overloaded, in an event without a name", stage.Reply{Pieces: []string{begun, "data: " + overloaded + "\n\n"}}, events.ClassOverloaded},
+		{"synthetic: overloaded, but without the outer type", stage.Reply{Pieces: []string{begun, "event: error\ndata: {\"error\":{\"type\":\"overloaded_error\"}}\n\n"}}, events.ClassOverloaded},
+		{"synthetic: an error that is no JSON", stage.Reply{Pieces: []string{begun, "event: error\ndata: overloaded\n\n"}}, events.ClassUnknown},
+		{"synthetic: a status of 529 with a page", stage.Reply{Status: 529, Header: map[string]string{"Content-Type": "text/html"}, Pieces: []string{"<html>"}}, events.ClassOverloaded},
+		{"synthetic: a status of 529", stage.Reply{Status: 529, Pieces: []string{overloaded}}, events.ClassOverloaded},
+		{"synthetic: a rate limit", stage.Reply{Status: 429, Pieces: []string{`{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`}}, events.ClassRateLimit},
+		{"an invalid request", stage.Reply{Pieces: []string{begun, stream(invalid)}}, events.ClassInvalidRequest},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := stage.Hear(t.Context(), t, at(t, stage.New(t, tt.reply).URL), asked)
+			if h.Err == nil || h.Err.Class != tt.want {
+				t.Errorf("got %+v, %v, want %s", h.Answer, h.Err, tt.want)
+			}
+		})
+	}
+}
+
+// Overload at every place of an answer: synthetic.
+func TestOverloadAtEveryEvent(t *testing.T) {
+	t.Parallel()
+	whole := stream(start, ping) + thinking(0, "hm", "s") + text(1, "a", "b") + call(2, "toolu_1", "look", `{"n":`, `1}`) + ended("tool_use")
+	list := strings.SplitAfter(whole, "\n\n")
+	for n := range len(list) - 2 { // behind the end nothing is listened to
+		h := answered(t, strings.Join(list[:n], "")+stream(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`))
+		if h.Err == nil || h.Err.Class != events.ClassOverloaded {
+			t.Errorf("after %d events: %+v, %v", n, h.Answer, h.Err)
+		}
+	}
+}
+
+func TestRetryAfterIsHandedOn(t *testing.T) {
+	t.Parallel()
+	p := stage.New(t, stage.Reply{Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After-Ms": "1500"}, Pieces: []string{`{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`}})
+	h := stage.Hear(t.Context(), t, at(t, p.URL), asked)
+	if h.Err == nil || h.Err.RetryAfter != 1500*time.Millisecond || h.Err.Status != http.StatusTooManyRequests {
+		t.Errorf("got %+v", h.Err)
+	}
+	if n := len(p.Requests()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestCancelAndBreakCloseTheConnection(t *testing.T) {
+	t.Parallel()
+	begun := stage.Reply{Pieces: []string{stream(start) + text(0, "so")}, Hang: true}
+	t.Run("cancel", func(t *testing.T) {
+		t.Parallel()
+		p := stage.New(t, begun)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var last error
+		for d, err := range at(t, p.URL).Stream(ctx, asked) {
+			if d.Text != "" {
+				cancel()
+			}
+			last = err
+		}
+		if known, ok := errors.AsType[*model.Error](last); !ok || known.Class != events.ClassCancelled {
+			t.Errorf("got %v", last)
+		}
+		<-p.Gone()
+	})
+	t.Run("break", func(t *testing.T) {
+		t.Parallel()
+		p := stage.New(t, begun)
+		for range at(t, p.URL).Stream(t.Context(), asked) {
+			break
+		}
+		<-p.Gone()
+	})
+	t.Run("an answer whose stream does not end", func(t *testing.T) {
+		t.Parallel()
+		p := stage.New(t, stage.Reply{Pieces: []string{stream(start) + text(0, "so") + ended("end_turn")}, Hang: true})
+		if h := stage.Hear(t.Context(), t, at(t, p.URL), asked); h.Err != nil {
+			t.Error(h.Err)
+		}
+		<-p.Gone()
+	})
+}
+
+// The key is in no error, and what the environment holds for others is not sent.
+func TestTheKeyIsToldToNobody(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "sk-of-somebody-else")
+	t.Setenv("ANTHROPIC_AUTH_TOKEN", "token-of-somebody-else")
+	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
+	p := stage.New(t, stage.Reply{Status: http.StatusUnauthorized, Pieces: []string{`{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key ` + key + `"}}`}})
+	h := stage.Hear(t.Context(), t, at(t, p.URL), asked)
+	if h.Err == nil || h.Err.Class != events.ClassAuth {
+		t.Fatalf("got %v", h.Err)
+	}
+	for _, text := range []string{
+		h.Err.Error(), h.Err.Err.Error(), fmt.Sprintf("%v %+v %#v", anthropic.Config{Key: key}, anthropic.Config{Key: key}, anthropic.Config{Key: key}),
+	} {
+		if strings.Contains(text, key) {
+			t.Errorf("the key is in %q", text)
+		}
+	}
+	sent := p.Requests()[0].Header
+	if sent.Get("X-Api-Key") != key || sent.Get("Authorization") != "" {
+		t.Errorf("sent %v", sent)
+	}
+	_ = stage.Hear(t.Context(), t, at(t, p.URL, func(c *anthropic.Config) { c.Bearer = true }), asked)
+	if sent := p.Requests()[1].Header; sent.Get("X-Api-Key") != "" || sent.Get("Authorization") != "Bearer "+key {
+		t.Errorf("sent %v", sent)
+	}
+	_ = stage.Hear(t.Context(), t, at(t, p.URL, func(c *anthropic.Config) { c.Key = "" }), asked)
+	if sent := p.Requests()[2].Header; sent.Get("X-Api-Key") != "" || sent.Get("Authorization") != "" {
+		t.Errorf("sent %v", sent)
+	}
+}
+
+func TestConfigProblemsAreAllReported(t *testing.T) {
+	t.Parallel()
+	_, err := anthropic.New(anthropic.Config{BaseURL: "ftp://host", Key: "a\nb", MaxOutputTokens: -1, ThinkingTokens: 5, Effort: "heroic", Connect: -1})
+	for _, want := range []string{"model", "base url", "key", "max output tokens", "thinking tokens", "effort", "connect"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("nothing about %s in %v", want, err)
+		}
+	}
+}
