@@ -3,9 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -204,104 +202,4 @@ func seen(key events.Key, msg *nats.Msg) (Sight, error) {
 		return Sight{}, fmt.Errorf("watch %s: %w", msg.Subject, err)
 	}
 	return s, nil
-}
-
-// Say says a text, shows what happens until the turn that takes it has ended,
-// and gives that turn. See may be nil. That the turn failed is no error; its
-// status says it.
-//
-// If ctx ends first the turn goes on all the same: only [Client.Interrupt] stops
-// one.
-func (c *Client) Say(ctx context.Context, chat, text string, see func(Sight)) (transcript.Turn, error) {
-	w, err := c.OpenWatcher(ctx, chat)
-	if err != nil {
-		return transcript.Turn{}, err
-	}
-	defer w.Close()
-	r, err := c.Send(ctx, chat, text)
-	if err != nil {
-		return transcript.Turn{}, err
-	}
-	return w.Until(ctx, r, see)
-}
-
-// Until shows what happens until the turn that takes a sent input has ended, and
-// gives how it ended: status, outcome and totals. Reply is what [Client.Send] gave after the watching began; see
-// may be nil.
-func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sight)) (transcript.Turn, error) {
-	turn := reply.Turn
-	if turn != 0 && reply.Rev > w.rev {
-		w.open = true // so that its end is asked for if nothing is heard of it
-	}
-	for {
-		s, err := w.Next(ctx)
-		if err != nil {
-			return transcript.Turn{}, err
-		}
-		if see != nil {
-			see(s)
-		}
-		if s.Missed != nil && !s.Missed.Running {
-			found, err := w.turn(ctx, turn, reply.Input)
-			if err != nil || found.Status != transcript.TurnRunning {
-				return found, err
-			}
-		}
-		if s.Commit == nil {
-			continue
-		}
-		for _, e := range s.Commit.Events {
-			if started, ok := e.(events.TurnStarted); ok && slices.Contains(started.Inputs, reply.Input) {
-				turn = started.Turn
-			}
-			if end, ok := endOf(e); ok && end.Turn == turn {
-				return end, nil
-			}
-		}
-	}
-}
-
-// endOf is how a turn has ended, if e says that it has.
-func endOf(e events.Event) (transcript.Turn, bool) {
-	if e, ok := e.(events.TurnCompleted); ok {
-		return transcript.Turn{Turn: e.Turn, Status: transcript.TurnCompleted, Finish: e.Finish, Totals: e.Totals}, true
-	}
-	if e, ok := e.(events.TurnFailed); ok {
-		return transcript.Turn{Turn: e.Turn, Status: transcript.TurnFailed, Class: e.Class, Message: e.Message, Totals: e.Totals}, true
-	}
-	if e, ok := e.(events.TurnInterrupted); ok {
-		return transcript.Turn{Turn: e.Turn, Status: transcript.TurnInterrupted, Reason: e.Reason, Totals: e.Totals}, true
-	}
-	return transcript.Turn{}, false
-}
-
-// turn is what the transcript says about a turn, or about the one that takes the
-// input. One that is not there yet counts as running. It waits for somebody who
-// answers.
-func (w *Watcher) turn(ctx context.Context, number int, input string) (transcript.Turn, error) {
-	for {
-		found := transcript.Turn{Status: transcript.TurnRunning}
-		err := w.c.Pages(ctx, transcript.Request{Chat: w.key.Chat, MinRev: w.rev}, func(page transcript.Page) error {
-			for _, m := range page.Messages {
-				if number == 0 && input != "" && m.Input == input {
-					number = m.Turn
-				}
-			}
-			for _, t := range page.Turns {
-				if t.Turn == number {
-					found = t
-				}
-			}
-			return nil
-		})
-		query, isQuery := errors.AsType[*QueryError](err)
-		if err == nil || isQuery && query.Code != events.CodeUnavailable {
-			return found, err
-		}
-		select {
-		case <-ctx.Done():
-			return found, fmt.Errorf("watch: %w", err)
-		case <-time.After(storeWait):
-		}
-	}
 }

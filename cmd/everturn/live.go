@@ -1,38 +1,69 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/protocol/transcript"
 )
 
-// liveView shows a turn while it happens.
-type liveView struct {
-	out     io.Writer
-	step    events.StepID
-	attempt int
-	kind    string // of the delta shown last
-	failed  string // why the turn failed
+// viewer shows what happens in a chat.
+type viewer interface {
+	see(client.Sight)
 }
 
-// see shows one thing and reports whether more is to come.
-func (v *liveView) see(s client.Sight) bool {
+// jsonView shows each thing as one JSON object.
+type jsonView struct{ out *json.Encoder }
+
+func (v jsonView) see(s client.Sight) { _ = v.out.Encode(s) } // nobody is left to tell
+
+// liveView shows it as text for a terminal. What people, models and tools say is
+// repaired first: no terminal takes orders from a chat.
+type liveView struct {
+	out io.Writer
+
+	step    events.StepID
+	attempt int
+	kind    string // of the delta shown last; empty if none of this step was
+	middle  bool   // of a line
+}
+
+func (v *liveView) printf(format string, args ...any) {
+	text := events.RepairText(fmt.Sprintf(format, args...))
+	if text == "" {
+		return
+	}
+	fmt.Fprint(v.out, text)
+	v.middle = text[len(text)-1] != '\n'
+}
+
+// line begins a new line if the last one has not ended.
+func (v *liveView) line() {
+	if v.middle {
+		v.printf("\n")
+	}
+}
+
+// see implements [viewer].
+func (v *liveView) see(s client.Sight) {
 	switch {
 	case s.Delta != nil:
 		v.delta(*s.Delta)
 	case s.Progress != nil:
-		fmt.Fprintf(v.out, "  %s: %s\n", s.Progress.Call, s.Progress.Text)
+		v.line()
+		v.printf("  %s: %s\n", s.Progress.Call, s.Progress.Text)
+	case s.Missed != nil:
+		v.line()
+		v.printf("[commits %d to %d were not seen; the transcript has them]\n", s.Missed.From, s.Missed.To)
 	case s.Commit != nil:
 		for _, e := range s.Commit.Events {
-			if !v.event(e) {
-				return false
-			}
+			v.event(e)
 		}
 	}
-	return true
 }
 
 // delta writes a piece of the answer. A new attempt starts over.
@@ -41,47 +72,73 @@ func (v *liveView) delta(d protocol.Delta) {
 		return // of an attempt that was given up
 	}
 	if v.step == d.Step && v.attempt != 0 && d.Attempt > v.attempt {
-		fmt.Fprintf(v.out, "\n[attempt %d]\n", d.Attempt)
+		v.line()
+		v.printf("[attempt %d]\n", d.Attempt)
+	}
+	if v.step != d.Step {
+		v.kind = ""
 	}
 	v.step, v.attempt = d.Step, d.Attempt
 	if d.Kind == string(events.PartCall) {
 		return // the commit shows the whole call
 	}
 	if v.kind != d.Kind && d.Kind == string(events.PartReasoning) {
-		fmt.Fprint(v.out, "(thinking) ")
+		v.line()
+		v.printf("(thinking) ")
 	} else if v.kind == string(events.PartReasoning) && v.kind != d.Kind {
-		fmt.Fprintln(v.out)
+		v.line()
 	}
 	v.kind = d.Kind
-	fmt.Fprint(v.out, d.Text)
+	v.printf("%s", d.Text)
 }
 
-// event shows a fact and reports whether the turn goes on.
-func (v *liveView) event(e events.Event) bool {
+// event shows a fact.
+func (v *liveView) event(e events.Event) {
 	switch e := e.(type) {
 	case events.StepCompleted:
-		for _, p := range e.Parts {
-			if p.Type == events.PartCall {
-				fmt.Fprintf(v.out, "\n→ %s %s", p.Name, shorten(p.Arguments))
-			}
-		}
+		v.completed(e)
 	case events.StepFailed:
-		fmt.Fprintf(v.out, "\n! %s: %s", e.Class, e.Message)
+		v.line()
+		v.printf("! %s: %s\n", e.Class, e.Message)
 	case events.ToolCompleted:
-		fmt.Fprintf(v.out, "\n← %s", e.Status)
+		v.line()
+		v.printf("← %s", e.Status)
 		for _, p := range e.Parts {
-			fmt.Fprintf(v.out, " %s", shorten(p.Text))
+			v.printf(" %s", shorten(p.Text))
 		}
-		fmt.Fprintln(v.out)
-	case events.TurnFailed:
-		v.failed = fmt.Sprintf("the turn failed: %s: %s", e.Class, e.Message)
-		return false
-	case events.TurnCompleted, events.TurnInterrupted:
-		return false
+		v.line()
+	case events.TurnCompleted, events.TurnFailed:
+		v.line()
+	case events.TurnInterrupted:
+		v.line()
+		v.printf("[turn %d was interrupted]\n", e.Turn)
 	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
 		events.TurnStarted, events.TurnInterruptRequested, events.StepRequested, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted:
 	}
-	return true
+}
+
+// completed shows the calls of a whole answer, and its text if no piece of it
+// was seen on the way.
+func (v *liveView) completed(e events.StepCompleted) {
+	unseen := v.step != e.Step || v.kind == ""
+	v.step, v.attempt, v.kind = e.Step, e.Attempt, ""
+	for _, p := range e.Parts {
+		switch {
+		case p.Type == events.PartCall:
+			v.line()
+			v.printf("→ %s %s\n", p.Name, shorten(p.Arguments))
+		case p.Type == events.PartText && unseen:
+			v.printf("%s", p.Text)
+		}
+	}
+}
+
+// failed is why a turn has failed, empty if it has not.
+func failed(t client.Outcome) string {
+	if t.Status != transcript.TurnFailed {
+		return ""
+	}
+	return fmt.Sprintf("the turn failed: %s: %s", t.Class, t.Message)
 }

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"io"
+	"os"
+	"os/signal"
 
 	"github.com/alecthomas/kong"
 
@@ -25,10 +27,16 @@ type grammar struct {
 	Projections projectionsCommand `cmd:"" help:"Answer queries about chats until stopped."`
 	Send        sendCommand        `cmd:"" help:"Say something in a chat; without one, in a new chat."`
 	Interrupt   interruptCommand   `cmd:"" help:"Stop a turn."`
+	Chat        chatCommand        `cmd:"" help:"Talk to the assistant, line by line."`
+	Tail        tailCommand        `cmd:"" help:"Show what happens in a chat while it happens."`
 	Transcript  transcriptCommand  `cmd:"" help:"Show a chat as people read it."`
 	LogOf       logCommand         `cmd:"" name:"log" help:"Show a chat's commits."`
 	Streams     streamsCommand     `cmd:"" help:"Show, compare and set up the streams."`
 	Verify      verifyCommand      `cmd:"" help:"Check logs against every rule."`
+	Models      modelsCommand      `cmd:"" help:"Show and try the models that can be asked."`
+	Doctor      doctorCommand      `cmd:"" help:"Check what everything rests on, and say what to do."`
+	Completion  completionCommand  `cmd:"" help:"Print a script that lets a shell complete commands and flags."`
+	Complete    completeCommand    `cmd:"" hidden:"" name:"__complete" passthrough:""`
 	Bench       benchCommand       `cmd:"" help:"Measure turns against the least they could cost."`
 	BenchTool   benchToolCommand   `cmd:"" hidden:""`
 	Version     versionCommand     `cmd:"" help:"Show the versions of this binary."`
@@ -37,8 +45,21 @@ type grammar struct {
 // surroundings are what the process gives to a command.
 type surroundings struct {
 	ctx            context.Context //nolint:containedctx // lives as long as the one command that is run
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	log            cli.LogFlags
+
+	// signals begins to receive those that ask the process to end, until stop is
+	// called: for a command that does more than end.
+	signals func() (received <-chan os.Signal, stop func())
+
+	grammar *kong.Application
+}
+
+func signals() (received <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, cli.Signals()...)
+	return c, func() { signal.Stop(c) }
 }
 
 // run is main without the process around it.
@@ -48,5 +69,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return parsed.Run(&surroundings{ctx: ctx, stdout: stdout, stderr: stderr, log: g.LogFlags})
+	s := &surroundings{ctx: ctx, stdin: os.Stdin, stdout: stdout, stderr: stderr, log: g.LogFlags, signals: signals, grammar: parsed.Model}
+	return parsed.Run(s)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -28,26 +27,41 @@ type remote struct {
 
 // with calls do with a connection and a client, for at most Wait.
 func (r *remote) with(s *surroundings, do func(ctx context.Context, nc *nats.Conn, c *client.Client) error) error {
+	return r.connected(s, func(nc *nats.Conn, c *client.Client) error {
+		ctx, cancel := context.WithTimeout(s.ctx, r.Wait)
+		defer cancel()
+		err := do(ctx, nc, c)
+		if errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil {
+			return fmt.Errorf("%w: no answer within %s; --wait gives it more time, `everturn doctor` says what is wrong", err, r.Wait)
+		}
+		return err
+	})
+}
+
+// connected calls do with a connection and a client, for as long as it takes.
+func (r *remote) connected(s *surroundings, do func(nc *nats.Conn, c *client.Client) error) error {
 	r.Logger = s.log.Logger(s.stderr)
 	nc, err := r.Connect("everturn")
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	ctx, cancel := context.WithTimeout(s.ctx, r.Wait)
-	defer cancel()
-	return do(ctx, nc, client.New(nc, r.Tenant, r.By))
+	err = do(nc, client.New(nc, r.Tenant, r.By))
+	if err != nil && errors.Is(nc.LastError(), nats.ErrPermissionViolation) && !errors.Is(err, client.ErrNotAllowed) {
+		return fmt.Errorf("%w: %w (%w)", err, client.ErrNotAllowed, nc.LastError())
+	}
+	return err
 }
 
 // maxInputBytes bounds what is read from standard input.
 const maxInputBytes = protocol.MaxCommandBytes
 
 // text is words as one text; a single "-" is standard input.
-func text(words []string) (string, error) {
+func (s *surroundings) text(words []string) (string, error) {
 	if len(words) != 1 || words[0] != "-" {
 		return strings.Join(words, " "), nil
 	}
-	b, err := io.ReadAll(io.LimitReader(os.Stdin, maxInputBytes+1))
+	b, err := io.ReadAll(io.LimitReader(s.stdin, maxInputBytes+1))
 	if err != nil {
 		return "", fmt.Errorf("standard input: %w", err)
 	}
@@ -69,33 +83,18 @@ type sendCommand struct {
 
 // Run implements the command.
 func (c *sendCommand) Run(s *surroundings) error {
-	said, err := text(c.Text)
+	said, err := s.text(c.Text)
 	if err != nil {
 		return err
 	}
 	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
-		chat := c.Chat
-		if chat == "" {
-			chat = client.NewID()
-		}
-		if err := ensureChat(ctx, cl, chat); err != nil {
+		chat, err := cl.Ensure(ctx, c.Chat)
+		if err != nil {
 			return err
 		}
-		r, err := cl.Command(ctx, chat, protocol.Send{
-			V: protocol.Version, Parts: []events.Part{events.Text(said)}, Mode: events.SendMode(c.Mode),
-		})
+		r, err := cl.SendInput(ctx, chat, protocol.Send{Parts: []events.Part{events.Text(said)}, Mode: events.SendMode(c.Mode)})
 		return s.decided(chat, r, err, c.JSON)
 	})
-}
-
-// ensureChat makes the chat unless it is there.
-func ensureChat(ctx context.Context, c *client.Client, chat string) error {
-	_, err := c.Command(ctx, chat, protocol.Create{V: protocol.Version})
-	var rejected *client.RejectedError
-	if errors.As(err, &rejected) && rejected.Code == events.CodeExists {
-		return nil
-	}
-	return err
 }
 
 // interruptCommand is `everturn interrupt`.
@@ -111,7 +110,7 @@ type interruptCommand struct {
 // Run implements the command.
 func (c *interruptCommand) Run(s *surroundings) error {
 	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
-		r, err := cl.Command(ctx, c.Chat, protocol.Interrupt{V: protocol.Version, Turn: c.Turn, Reason: c.Reason})
+		r, err := cl.Interrupt(ctx, c.Chat, c.Turn, c.Reason)
 		return s.decided(c.Chat, r, err, c.JSON)
 	})
 }

@@ -2,17 +2,16 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/everturn/everturn/client"
-	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/embedded"
 	"github.com/everturn/everturn/projections"
-	"github.com/everturn/everturn/protocol"
 )
 
 // runCommand is `everturn run`.
@@ -21,12 +20,13 @@ type runCommand struct {
 
 	Store string        `type:"path" placeholder:"DIR" help:"Keep the data here. Default: a new folder that is removed at the end."`
 	Wait  time.Duration `default:"5m" help:"How long the turn may take."`
+	JSON  bool          `help:"Print what happens, and then the transcript, as JSON: one object a line."`
 	Text  []string      `arg:"" help:"What to say; - reads standard input."`
 }
 
 // Run implements the command.
 func (c *runCommand) Run(s *surroundings) (err error) {
-	said, err := text(c.Text)
+	said, err := s.text(c.Text)
 	if err != nil {
 		return err
 	}
@@ -54,40 +54,35 @@ func (c *runCommand) Run(s *surroundings) (err error) {
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(s.ctx, c.Wait)
 	defer cancel()
-	return s.oneTurn(ctx, client.New(nc, "", os.Getenv("USER")), said)
+	return c.oneTurn(ctx, s, client.New(nc, "", os.Getenv("USER")), said)
 }
 
 // oneTurn says something in a new chat, shows the turn while it happens, and
 // then the transcript.
-func (s *surroundings) oneTurn(ctx context.Context, c *client.Client, said string) error {
-	chat := client.NewID()
-	if err := ensureChat(ctx, c, chat); err != nil {
+func (c *runCommand) oneTurn(ctx context.Context, s *surroundings, cl *client.Client, said string) error {
+	chat, err := cl.Ensure(ctx, "")
+	if err != nil {
 		return err
 	}
-	watching := make(chan struct{})
-	ended := make(chan error, 1)
-	view := &liveView{out: s.stdout}
-	go func() {
-		ended <- c.Watch(ctx, chat, func() { close(watching) }, view.see)
-	}()
-	select {
-	case <-watching:
-	case err := <-ended:
+	var view viewer = &liveView{out: s.stdout}
+	if c.JSON {
+		view = jsonView{json.NewEncoder(s.stdout)}
+	}
+	turn, err := cl.Say(ctx, chat, said, view.see)
+	if errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil {
+		return fmt.Errorf("the turn has not ended within %s; --wait gives it more time", c.Wait)
+	}
+	if err != nil {
 		return err
 	}
-	send := protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(said)}}
-	if _, err := c.Command(ctx, chat, send); err != nil {
+	if !c.JSON {
+		fmt.Fprintf(s.stdout, "\n--- transcript of %s ---\n", chat)
+	}
+	if err := s.transcript(ctx, cl, projections.TranscriptRequest{Chat: chat}, c.JSON); err != nil {
 		return err
 	}
-	if err := <-ended; err != nil {
-		return err
-	}
-	fmt.Fprintf(s.stdout, "\n\n--- transcript of %s ---\n", chat)
-	if err := s.transcript(ctx, c, projections.TranscriptRequest{Chat: chat}, false); err != nil {
-		return err
-	}
-	if view.failed != "" {
-		return cli.Exit(cli.ExitProvider, errors.New(view.failed))
+	if why := failed(turn); why != "" {
+		return cli.Exit(cli.ExitProvider, errors.New(why))
 	}
 	return nil
 }

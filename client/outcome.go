@@ -1,0 +1,127 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/protocol/transcript"
+)
+
+// Outcome is how a turn has ended.
+type Outcome struct {
+	Turn    int                   `json:"turn"`
+	Status  transcript.TurnStatus `json:"status"`
+	Finish  events.Finish         `json:"finish,omitempty"`  // of a completed turn
+	Class   events.ErrorClass     `json:"class,omitempty"`   // of a failed one
+	Message string                `json:"message,omitempty"` // of a failed one, for people
+	Reason  string                `json:"reason,omitempty"`  // of an interrupted one
+	Totals  events.Totals         `json:"totals"`
+}
+
+// Say says a text, shows what happens until the turn that takes it has ended,
+// and gives that turn. See may be nil. That the turn failed is no error; its
+// status says it.
+//
+// If ctx ends first the turn goes on all the same: only [Client.Interrupt] stops
+// one.
+func (c *Client) Say(ctx context.Context, chat, text string, see func(Sight)) (Outcome, error) {
+	w, err := c.OpenWatcher(ctx, chat)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer w.Close()
+	r, err := c.Send(ctx, chat, text)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return w.Until(ctx, r, see)
+}
+
+// Until shows what happens until the turn that takes a sent input has ended, and
+// gives its outcome. Reply is what [Client.Send] gave after the watching began; see
+// may be nil.
+func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sight)) (Outcome, error) {
+	turn := reply.Turn
+	if turn != 0 && reply.Rev > w.rev {
+		w.open = true // so that its end is asked for if nothing is heard of it
+	}
+	for {
+		s, err := w.Next(ctx)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if see != nil {
+			see(s)
+		}
+		if s.Missed != nil && !s.Missed.Running {
+			found, err := w.turn(ctx, turn, reply.Input)
+			if err != nil || found.Status != transcript.TurnRunning {
+				return found, err
+			}
+		}
+		if s.Commit == nil {
+			continue
+		}
+		for _, e := range s.Commit.Events {
+			if started, ok := e.(events.TurnStarted); ok && slices.Contains(started.Inputs, reply.Input) {
+				turn = started.Turn
+			}
+			if end, ok := endOf(e); ok && end.Turn == turn {
+				return end, nil
+			}
+		}
+	}
+}
+
+// endOf is how a turn has ended, if e says that it has.
+func endOf(e events.Event) (Outcome, bool) {
+	if e, ok := e.(events.TurnCompleted); ok {
+		return Outcome{Turn: e.Turn, Status: transcript.TurnCompleted, Finish: e.Finish, Totals: e.Totals}, true
+	}
+	if e, ok := e.(events.TurnFailed); ok {
+		return Outcome{Turn: e.Turn, Status: transcript.TurnFailed, Class: e.Class, Message: e.Message, Totals: e.Totals}, true
+	}
+	if e, ok := e.(events.TurnInterrupted); ok {
+		return Outcome{Turn: e.Turn, Status: transcript.TurnInterrupted, Reason: e.Reason, Totals: e.Totals}, true
+	}
+	return Outcome{}, false
+}
+
+// turn is what the transcript says about a turn, or about the one that takes the
+// input. One that is not there yet counts as running. It waits for somebody who
+// answers.
+func (w *Watcher) turn(ctx context.Context, number int, input string) (Outcome, error) {
+	for {
+		found := Outcome{Status: transcript.TurnRunning}
+		err := w.c.Pages(ctx, transcript.Request{Chat: w.key.Chat, MinRev: w.rev}, func(page transcript.Page) error {
+			for _, m := range page.Messages {
+				if number == 0 && input != "" && m.Input == input {
+					number = m.Turn
+				}
+			}
+			for _, t := range page.Turns {
+				if t.Turn == number {
+					found = Outcome{
+						Turn: t.Turn, Status: t.Status, Finish: t.Finish, Class: t.Class,
+						Message: t.Message, Reason: t.Reason, Totals: t.Totals,
+					}
+				}
+			}
+			return nil
+		})
+		query, isQuery := errors.AsType[*QueryError](err)
+		if err == nil || isQuery && query.Code != events.CodeUnavailable {
+			return found, err
+		}
+		select {
+		case <-ctx.Done():
+			return found, fmt.Errorf("watch: %w", err)
+		case <-time.After(storeWait):
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/projections"
+	"github.com/everturn/everturn/protocol"
+)
+
+// chatCommand is `everturn chat`.
+type chatCommand struct {
+	remote
+
+	Chat string `help:"Go on with this chat; it is made if it does not exist. Default: a new one."`
+	JSON bool   `help:"Print everything that happens as JSON, one object a line."`
+}
+
+const chatHelp = `Each line is said to the assistant. Ctrl-C stops the turn that runs, once more
+leaves; the turn goes on then. /quit leaves, and so does Ctrl-C between turns.
+`
+
+// Run implements the command.
+func (c *chatCommand) Run(s *surroundings) error {
+	signals, stop := s.signals()
+	defer stop()
+	return c.connected(s, func(_ *nats.Conn, cl *client.Client) error {
+		// Ended by a signal only as we see it: the first one may stop just a turn.
+		ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
+		defer cancel()
+		t := &talk{s: s, c: c, client: cl, signals: signals, person: isTerminal(s.stdin) && isTerminal(s.stdout)}
+		if err := t.begin(ctx); err != nil {
+			return err
+		}
+		defer t.watcher.Close()
+		return t.run(ctx)
+	})
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// talk is one conversation at the command line.
+type talk struct {
+	s       *surroundings
+	c       *chatCommand
+	client  *client.Client
+	signals <-chan os.Signal
+	person  bool // at both ends of the lines
+
+	chat    string
+	watcher *client.Watcher
+	view    viewer
+	failed  string // why the last turn failed
+}
+
+// begin makes the chat or shows what was said in it, and begins to watch.
+func (t *talk) begin(ctx context.Context) (err error) {
+	try, cancel := context.WithTimeout(ctx, t.c.Wait)
+	defer cancel()
+	if t.chat, err = t.client.Ensure(try, t.c.Chat); err != nil {
+		return err
+	}
+	t.view = &liveView{out: t.s.stdout}
+	if t.c.JSON {
+		t.view = jsonView{json.NewEncoder(t.s.stdout)}
+	}
+	if t.person {
+		fmt.Fprint(t.s.stderr, chatHelp)
+		if t.c.Chat != "" {
+			if err := t.s.transcript(try, t.client, projections.TranscriptRequest{Chat: t.chat}, t.c.JSON); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Fprintf(t.s.stderr, "chat %s\n", t.chat)
+	t.watcher, err = t.client.OpenWatcher(try, t.chat)
+	return err
+}
+
+// run says line after line until there are no more.
+func (t *talk) run(ctx context.Context) error {
+	lines := readLines(ctx, t.s.stdin)
+	for {
+		if t.person {
+			fmt.Fprint(t.s.stdout, "> ")
+		}
+		select {
+		case sig := <-t.signals:
+			return cli.Signalled(sig)
+		case line, ok := <-lines:
+			switch {
+			case !ok || line.text == "/quit":
+				return t.verdict(line.err)
+			case line.err != nil:
+				return line.err
+			case line.text == "/help":
+				fmt.Fprint(t.s.stderr, chatHelp)
+			case strings.TrimSpace(line.text) == "":
+			default:
+				if err := t.say(ctx, line.text); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// verdict is how a conversation ends that nobody broke off: a script wants to
+// know whether its last turn brought an answer.
+func (t *talk) verdict(err error) error {
+	if err == nil && t.failed != "" && !t.person {
+		return cli.Exit(cli.ExitProvider, errors.New(t.failed))
+	}
+	return err
+}
+
+// say says a line and shows what follows until its turn has ended.
+func (t *talk) say(ctx context.Context, text string) error {
+	try, cancel := context.WithTimeout(ctx, t.c.Wait)
+	reply, err := t.client.Send(try, t.chat, text)
+	cancel()
+	if err != nil {
+		return err
+	}
+	shown := &shownTurn{viewer: t.view, turn: reply.Turn}
+	type result struct {
+		turn client.Outcome
+		err  error
+	}
+	ctx, cancel = context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan result, 1)
+	sights := make(chan client.Sight)
+	go func() {
+		turn, err := t.watcher.Until(ctx, reply, func(s client.Sight) {
+			select {
+			case sights <- s:
+			case <-ctx.Done():
+			}
+		})
+		ended <- result{turn, err}
+	}()
+	interrupted := false
+	for {
+		select {
+		case sight := <-sights:
+			shown.see(sight)
+		case sig := <-t.signals:
+			if interrupted || sig != os.Interrupt {
+				cancel()
+				<-ended
+				return cli.Signalled(sig)
+			}
+			interrupted = true
+			if err := t.interrupt(ctx, shown.turn, reply); err != nil {
+				fmt.Fprintln(t.s.stderr, "everturn:", err)
+			}
+		case r := <-ended:
+			if r.err == nil {
+				t.end(r.turn)
+			}
+			return r.err
+		}
+	}
+}
+
+// interrupt stops the turn that runs: the one our line began, or the one it
+// waits for.
+func (t *talk) interrupt(ctx context.Context, turn int, reply protocol.Reply) error {
+	ctx, cancel := context.WithTimeout(ctx, t.c.Wait)
+	defer cancel()
+	if turn == 0 {
+		head, err := t.client.Head(ctx, t.chat)
+		if err != nil {
+			return err
+		}
+		turn = head.Turn
+	}
+	fmt.Fprintf(t.s.stderr, "\ninterrupting turn %d; Ctrl-C again leaves\n", turn)
+	_, err := t.client.Interrupt(ctx, t.chat, turn, "interrupted at the command line")
+	if rejected, ok := errors.AsType[*client.RejectedError](err); ok && rejected.Code == events.CodeAlreadyFinished {
+		return nil // it was over before
+	}
+	return err
+}
+
+func (t *talk) end(turn client.Outcome) {
+	t.failed = failed(turn)
+	if t.c.JSON {
+		_ = json.NewEncoder(t.s.stdout).Encode(struct {
+			Turn client.Outcome `json:"turn"`
+		}{turn}) // nobody is left to tell
+	}
+	if t.failed != "" {
+		fmt.Fprintln(t.s.stderr, "everturn:", t.failed)
+	}
+}
+
+// shownTurn knows which turn is being shown.
+type shownTurn struct {
+	viewer
+	turn int
+}
+
+func (v *shownTurn) see(s client.Sight) {
+	if s.Delta != nil {
+		v.turn = s.Delta.Turn
+	}
+	if s.Commit != nil {
+		for _, e := range s.Commit.Events {
+			if e, ok := e.(events.TurnStarted); ok {
+				v.turn = e.Turn
+			}
+		}
+	}
+	v.viewer.see(s)
+}
+
+// line is what was read, or why nothing more can be.
+type line struct {
+	text string
+	err  error
+}
+
+// readLines reads until the end. Reading cannot be broken off, so it goes on
+// until the next line or the process's end.
+func readLines(ctx context.Context, r io.Reader) <-chan line {
+	lines := make(chan line)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(r)
+		scanner.Buffer(nil, maxInputBytes)
+		give := func(l line) bool {
+			select {
+			case lines <- l:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+		for scanner.Scan() {
+			if !give(line{text: scanner.Text()}) {
+				return
+			}
+		}
+		if err := scanner.Err(); err != nil {
+			give(line{err: fmt.Errorf("standard input: %w", err)})
+		}
+	}()
+	return lines
+}
