@@ -202,7 +202,7 @@ func (c *cluster) kill(name string) {
 	if err := p.cmd.Process.Kill(); err != nil {
 		c.t.Fatalf("kill %s: %v", name, err)
 	}
-	<-p.done
+	_ = <-p.done // what it says is how we killed it
 	delete(c.running, name)
 }
 
@@ -226,7 +226,7 @@ func (c *cluster) restart(name string) {
 func (c *cluster) stop() {
 	for name, p := range c.running {
 		_ = p.cmd.Process.Kill() // it may have ended by itself
-		<-p.done
+		_ = <-p.done
 		if c.t.Failed() {
 			c.t.Logf("--- last words of %s ---\n%s", name, tail(read(p.log)))
 		}
