@@ -67,8 +67,9 @@ type cluster struct {
 type process struct {
 	name string
 	cmd  *exec.Cmd
-	log  string // file with what it wrote
-	done chan error
+	log  string        // file with what it wrote
+	done chan struct{} // closed when it has ended, with how in end
+	end  error
 }
 
 // settings of a cluster.
@@ -123,7 +124,8 @@ func (c *cluster) startServer() {
 			return
 		}
 	}
-	c.t.Fatalf("the server ended without saying how to connect: %v\n%s", <-p.done, read(p.log))
+	<-p.done
+	c.t.Fatalf("the server ended without saying how to connect: %v\n%s", p.end, read(p.log))
 }
 
 func (c *cluster) startOrchestrator(name string) {
@@ -176,7 +178,7 @@ func (c *cluster) startPiped(name, program string, args ...string) (*process, *o
 
 func (c *cluster) launch(name string, cmd *exec.Cmd) *process {
 	c.t.Helper()
-	p := &process{name: name, cmd: cmd, log: filepath.Join(c.dir, name+".log"), done: make(chan error, 1)}
+	p := &process{name: name, cmd: cmd, log: filepath.Join(c.dir, name+".log"), done: make(chan struct{})}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		c.t.Fatal(err)
@@ -190,7 +192,7 @@ func (c *cluster) launch(name string, cmd *exec.Cmd) *process {
 	if err := cmd.Start(); err != nil {
 		c.t.Fatalf("start %s: %v", name, err)
 	}
-	go func() { p.done <- cmd.Wait() }()
+	go func() { defer close(p.done); p.end = cmd.Wait() }()
 	c.running[name] = p
 	return p
 }
@@ -202,7 +204,7 @@ func (c *cluster) kill(name string) {
 	if err := p.cmd.Process.Kill(); err != nil {
 		c.t.Fatalf("kill %s: %v", name, err)
 	}
-	_ = <-p.done // what it says is how we killed it
+	<-p.done
 	delete(c.running, name)
 }
 
@@ -226,7 +228,7 @@ func (c *cluster) restart(name string) {
 func (c *cluster) stop() {
 	for name, p := range c.running {
 		_ = p.cmd.Process.Kill() // it may have ended by itself
-		_ = <-p.done
+		<-p.done
 		if c.t.Failed() {
 			c.t.Logf("--- last words of %s ---\n%s", name, tail(read(p.log)))
 		}
