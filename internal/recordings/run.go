@@ -45,6 +45,9 @@ type Report struct {
 	Streams int
 	Tallies map[string]*Tally
 
+	// Classes counts the failures that streams told of.
+	Classes map[events.ErrorClass]int
+
 	// Disagreements are answers that differ from the oracle's, and complete
 	// streams that brought none.
 	Disagreements []string
@@ -64,7 +67,7 @@ type Runner struct {
 
 // Run plays all streams of the formats that we speak, in every way.
 func (r *Runner) Run(ctx context.Context, list []Recording, workers int) Report {
-	r.report = Report{Tallies: make(map[string]*Tally)}
+	r.report = Report{Tallies: make(map[string]*Tally), Classes: make(map[events.ErrorClass]int)}
 	for _, way := range Ways {
 		r.report.Tallies[way] = &Tally{}
 	}
@@ -151,6 +154,7 @@ func (r *Runner) judge(where, way string, p Played, want oracle.Reading) {
 			return
 		}
 		tally.Failures++
+		r.report.Classes[failed.Class]++
 	case !want.Whole:
 		if p.Answer != nil {
 			violated("an incomplete stream became an answer")
