@@ -11,6 +11,8 @@ SEED ?= 1
 TEXT ?= What time is it?
 
 LINTER := bin/golangci-lint-v2.15.0
+RELEASER := bin/goreleaser-v2.15.1
+NATS := bin/natscli-v0.5.0/nats
 
 .PHONY: help
 help: ## show this list
@@ -56,3 +58,32 @@ defects: ## plant known mistakes in copies of the code; the simulation must find
 .PHONY: e2e
 e2e: ## real processes, killed at bad moments; prints what it took them
 	go test -tags processes ./internal/e2e -v -count=1 -timeout 30m
+
+.PHONY: readme
+readme: ## types what README.md says into a fresh home, and compares what it shows
+	go test -tags processes ./internal/readme -run '^TestReadme' -v -count=1 -timeout 60m
+
+.PHONY: natscli
+natscli: $(NATS) ## types the lines of docs/COMMANDS.md for the nats command line
+	PATH="$(CURDIR)/$(dir $(NATS)):$$PATH" go test -tags processes ./internal/readme -run '^TestCommands' -v -count=1 -timeout 60m
+
+# Not one of our tools, so it has a folder to be put into the path.
+$(NATS):
+	GOBIN=$(CURDIR)/$(dir $(NATS)) go install github.com/nats-io/natscli/nats@$(NATS:bin/natscli-%/nats=%)
+
+.PHONY: release
+release: $(RELEASER) ## what a release consists of, into dist/; nothing is published
+	$(RELEASER) check
+	$(RELEASER) release --snapshot --clean
+
+$(RELEASER):
+	GOBIN=$(CURDIR)/bin go install github.com/goreleaser/goreleaser/v2@$(RELEASER:bin/goreleaser-%=%)
+	mv bin/goreleaser $@
+
+.PHONY: portable
+portable: ## compiles everything for macOS, tests too
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 GOFLAGS=-trimpath go vet ./...
+
+.PHONY: reproducible
+reproducible: ## builds twice, in different folders and once from nothing, and compares
+	packaging/reproducible

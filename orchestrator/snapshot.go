@@ -144,7 +144,7 @@ func (o *Orchestrator) writeSnapshot(ctx context.Context, e entry) {
 		defer cancel()
 		err = o.bus.Snapshots.Put(try, k, chat.FoldVersion, content)
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // what a stop leaves unwritten is only a cache
 		o.metrics.unsnapped.Add(ctx, 1)
 		o.log.Warn("snapshot not written", "chat", k, "rev", e.state.Rev(), "error", err)
 		return

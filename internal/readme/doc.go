@@ -7,7 +7,8 @@
 //	<!-- not run: why -->         nobody types this block
 //	<!-- terminal: dev -->        typed into the terminal of that name, not the first
 //	<!-- terminal: dev, stays --> its last command does not end by itself
-//	<!-- shows: dev -->           what that terminal shows, typed earlier, by now
+//	<!-- shows: dev -->           what that terminal shows now of what was typed before
+//	<!-- ctrl-c: dev -->          the keys that end what runs there; no block follows
 //
 // A block in the language sh is typed. A text block that follows one is what it
 // shows. Ids, times and ports in it stand for any other; … stands for anything

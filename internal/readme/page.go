@@ -17,9 +17,10 @@ type Block struct {
 	Shows    string // what is shown then; empty if the page does not say
 	Stays    bool   // the last command of Text does not end by itself
 	NotRun   string // why nobody types it; empty if it is typed
+	CtrlC    bool   // the keys are pressed, and nothing is typed
 }
 
-var comment = regexp.MustCompile(`^<!-- (not run|terminal|shows): (.+?) -->$`)
+var comment = regexp.MustCompile(`^<!-- (not run|terminal|shows|ctrl-c): (.+?) -->$`)
 
 const (
 	fence    = "```"
@@ -41,7 +42,12 @@ func Parse(page string) ([]Block, error) {
 		case strings.TrimSpace(line) == "":
 			continue
 		case strings.HasPrefix(line, "<!--"):
-			if above = comment.FindStringSubmatch(line); above != nil {
+			above = comment.FindStringSubmatch(line)
+			if above != nil && above[1] == "ctrl-c" {
+				blocks = append(blocks, Block{Line: n + 1, Terminal: above[2], CtrlC: true})
+				above = nil
+			}
+			if above != nil {
 				continue
 			}
 		case strings.HasPrefix(line, fence):

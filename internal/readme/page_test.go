@@ -13,12 +13,13 @@ func TestParse(t *testing.T) {
 		"<!-- terminal: dev, stays -->\n```sh\nserve\nfor ever\n```\n\n```text\nready\n```\n" +
 		"<!-- not run: takes a while -->\n\n```sh\nmake test\n```\n" +
 		"<!-- other words -->\n```go\nfunc main() {}\n```\n" +
-		"<!-- shows: dev -->\n```text\ndone\n```\n"
+		"<!-- shows: dev -->\n```text\ndone\n```\n<!-- ctrl-c: dev -->\n"
 	want := []Block{
 		{Line: 3, Terminal: MainTerminal, Text: "ls"},
 		{Line: 13, Terminal: "dev", Stays: true, Text: "serve\nfor ever", Shows: "ready"},
 		{Line: 23, Terminal: MainTerminal, Text: "make test", NotRun: "takes a while"},
 		{Line: 31, Terminal: "dev", Shows: "done"},
+		{Line: 33, Terminal: "dev", CtrlC: true},
 	}
 	got, err := Parse(page)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -87,6 +88,10 @@ func (r *reader) try(page string) {
 // block does what a reader does with one.
 func (r *reader) block(b Block) error {
 	s := r.terminal(b.Terminal)
+	if b.CtrlC {
+		s.signal(syscall.SIGINT)
+		return nil
+	}
 	if b.Text == "" {
 		if shown, _, err := s.until(0, Part(b.Shows)); err != nil {
 			return fmt.Errorf("%w by %s:\n%s\nbut:\n%s", err, s.name, b.Shows, shown)

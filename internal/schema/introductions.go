@@ -66,6 +66,7 @@ nats req everturn.cmd.default.$CHAT.send '{"v":1,"parts":[{"type":"text","text":
 nats req everturn.query.default.transcript '{"chat":"my-first-chat"}'
 nats req everturn.query.default.chat '{"chat":"my-first-chat"}'
 nats req everturn.query.default.command '{"chat":"my-first-chat","id":"01KB6Q3Z8V0000000000000001"}'
+nats service list                            # who answers queries
 ` + "```" + `
 
 | query | answers | may also hold |
