@@ -55,6 +55,14 @@ sim: ## simulated runs; SEEDS=50000 for more, SEED=7 SEEDS=1 for one again
 defects: ## plant known mistakes in copies of the code; the simulation must find each
 	go test ./internal/sim -tags defects -run '^TestDefects$$' -v -count=1 -timeout 0
 
+# Where the recordings are: there are none in here.
+DIR ?=
+
+.PHONY: recordings
+recordings: ## plays what providers once sent to the adapters; DIR=… says where it is
+	@test -n "$(DIR)" || { echo 'make recordings DIR=…: there is nothing to play' >&2; exit 2; }
+	go test -tags recordings ./internal/recordings -run '^Test(Recordings|Failures)$$' -v -count=1 -timeout 60m -args -dir="$(abspath $(DIR))"
+
 .PHONY: e2e
 e2e: ## real processes, killed at bad moments; prints what it took them
 	go test -tags processes ./internal/e2e -v -count=1 -timeout 30m
