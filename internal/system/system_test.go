@@ -297,7 +297,7 @@ func (s *system) nothingIsLeft() {
 }
 
 // noConsumerIsLeft fails if a part that has ended left a consumer on the server
-// that no other will use.
+// that no other will use. The server takes a moment to notice.
 func (s *system) noConsumerIsLeft() {
 	js, err := jetstream.New(s.nc)
 	if err != nil {
@@ -306,17 +306,29 @@ func (s *system) noConsumerIsLeft() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
 	defer cancel()
 	for name := range js.StreamNames(ctx).Name() {
-		stream, err := js.Stream(ctx, name)
-		if err != nil {
-			s.Error(err)
-			continue
-		}
-		for consumer := range stream.ListConsumers(ctx).Info() {
-			if consumer.Config.Durable == "" {
-				s.Errorf("%s still has the consumer %s", name, consumer.Name)
+		for left := ephemeral(ctx, js, name); left != ""; left = ephemeral(ctx, js, name) {
+			select {
+			case <-ctx.Done():
+				s.Errorf("%s still has the consumer %s", name, left)
+				return
+			case <-time.After(poll):
 			}
 		}
 	}
+}
+
+// ephemeral is the name of a consumer of the stream that belongs to one process.
+func ephemeral(ctx context.Context, js jetstream.JetStream, name string) string {
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return err.Error()
+	}
+	for consumer := range stream.ListConsumers(ctx).Info() {
+		if consumer.Config.Durable == "" {
+			return consumer.Name
+		}
+	}
+	return ""
 }
 
 func (s *system) eventuallyEmpty(js jetstream.JetStream, name string) {
