@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -9,6 +10,8 @@ import (
 type devCommand struct {
 	storeFlags
 	everythingFlags
+
+	JSON bool `help:"Print the server's address as one JSON object."`
 }
 
 // Run implements the command.
@@ -21,16 +24,27 @@ func (c *devCommand) Run(s *surroundings) error {
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
-	fmt.Fprintf(s.stdout, `Everturn is running. In another terminal:
-
-  export NATS_URL=%s
-  everturn send "what time is it?"
-
-Stop it with Ctrl-C; what it was doing goes on at the next start.
-`, address(server))
+	if err := c.running(s, address(server)); err != nil {
+		return errors.Join(err, all.stop(), server.Close())
+	}
 	select {
 	case <-s.ctx.Done():
 	case <-all.ended:
 	}
 	return errors.Join(all.stop(), server.Close())
+}
+
+// running says where everything can be reached.
+func (c *devCommand) running(s *surroundings, url string) error {
+	if c.JSON {
+		return json.NewEncoder(s.stdout).Encode(map[string]string{"nats_url": url})
+	}
+	_, err := fmt.Fprintf(s.stdout, `Everturn is running. In another terminal:
+
+  export NATS_URL=%s
+  everturn send "what time is it?"
+
+Stop it with Ctrl-C; what it was doing goes on at the next start.
+`, url)
+	return err
 }

@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
@@ -78,6 +81,34 @@ func (d *doctor) workers(ctx context.Context) {
 		return
 	}
 	var waiting, idle []string
+	for range maxLooks { // somebody may be between two questions
+		if idle, waiting = lookAtWorkers(ctx, work); len(idle) == 0 {
+			break
+		}
+		select {
+		case <-time.After(betweenLooks):
+		case <-ctx.Done():
+		}
+	}
+	switch {
+	case len(idle) > 0:
+		d.warn("workers", "nobody takes the work of: "+strings.Join(idle, "; "), "start an orchestrator with that pool, or a tool runner of that group")
+	case len(waiting) == 0:
+		d.warn("workers", "there are none yet", "start an orchestrator and a tool runner")
+	default:
+		d.ok("workers", "%s", strings.Join(waiting, ", "))
+	}
+}
+
+// How often it is looked who waits for work.
+const (
+	maxLooks     = 10
+	betweenLooks = 200 * time.Millisecond
+)
+
+// lookAtWorkers gives the pools and groups that nobody waits for now, and those
+// that somebody does.
+func lookAtWorkers(ctx context.Context, work jetstream.Stream) (idle, waiting []string) {
 	for c := range work.ListConsumers(ctx).Info() {
 		name := c.Config.Durable
 		what, of, found := strings.Cut(name, "-")
@@ -91,14 +122,8 @@ func (d *doctor) workers(ctx context.Context) {
 		}
 	}
 	slices.Sort(waiting)
-	switch {
-	case len(idle) > 0:
-		d.warn("workers", "nobody takes the work of: "+strings.Join(idle, "; "), "start an orchestrator with that pool, or a tool runner of that group")
-	case len(waiting) == 0:
-		d.warn("workers", "there are none yet", "start an orchestrator and a tool runner")
-	default:
-		d.ok("workers", "%s", strings.Join(waiting, ", "))
-	}
+	slices.Sort(idle)
+	return idle, waiting
 }
 
 // models checks what this process would know about models: that the file can be

@@ -64,11 +64,16 @@ func signals() (received <-chan os.Signal, stop func()) {
 
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	s := &surroundings{ctx: ctx, stdin: os.Stdin, stdout: stdout, stderr: stderr, signals: signals}
+	return s.run(args)
+}
+
+func (s *surroundings) run(args []string) error {
 	var g grammar
-	parsed, err := cli.Parse(&g, "everturn", description, args, stdout, stderr, kong.Vars{"log_level": "WARN"})
+	parsed, err := cli.Parse(&g, "everturn", description, args, s.stdout, s.stderr, kong.Vars{"log_level": "WARN"})
 	if err != nil {
 		return err
 	}
-	s := &surroundings{ctx: ctx, stdin: os.Stdin, stdout: stdout, stderr: stderr, log: g.LogFlags, signals: signals, grammar: parsed.Model}
+	s.log, s.grammar = g.LogFlags, parsed.Model
 	return parsed.Run(s)
 }

@@ -58,6 +58,8 @@ func (c *streamsPrint) Run(s *surroundings) error {
 type streamsDiff struct {
 	remote
 	topologyFlags
+
+	JSON bool `help:"Print each change as one JSON object."`
 }
 
 // Run implements the command.
@@ -71,7 +73,7 @@ func (c *streamsDiff) Run(s *surroundings) error {
 		if err != nil {
 			return cli.Exit(cli.ExitUsage, err)
 		}
-		return s.plan(plan, "nothing to do")
+		return s.plan(plan, "nothing to do", c.JSON)
 	})
 }
 
@@ -79,6 +81,7 @@ type streamsApply struct {
 	remote
 	topologyFlags
 
+	JSON   bool `help:"Print each change as one JSON object."`
 	Shrink bool `help:"Also make smaller what the server has larger."`
 	Repair bool `help:"Also take away what could delete commits from a log: an age limit, or discarding the oldest."`
 }
@@ -91,7 +94,7 @@ func (c *streamsApply) Run(s *surroundings) error {
 	}
 	return c.jetStream(s, func(ctx context.Context, js jetstream.JetStream) error {
 		plan, err := t.Apply(ctx, js, streams.ApplyOptions{Shrink: c.Shrink, Repair: c.Repair})
-		if printed := s.plan(plan, "nothing to do"); printed != nil {
+		if printed := s.plan(plan, "nothing to do", c.JSON); printed != nil {
 			return printed
 		}
 		return cli.Exit(cli.ExitUsage, err)
@@ -108,7 +111,35 @@ func (r *remote) jetStream(s *surroundings, do func(ctx context.Context, js jets
 	})
 }
 
-func (s *surroundings) plan(p streams.Plan, none string) error {
+// change is a step of a plan as JSON.
+type change struct {
+	Action   streams.Action `json:"action"`
+	Stream   string         `json:"stream"`
+	Consumer string         `json:"consumer,omitempty"`
+	Fields   []field        `json:"fields,omitempty"`
+	Why      string         `json:"why,omitempty"`
+}
+
+type field struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func (s *surroundings) plan(p streams.Plan, none string, asJSON bool) error {
+	if asJSON {
+		out := json.NewEncoder(s.stdout)
+		for _, c := range p {
+			line := change{Action: c.Action, Stream: c.Stream, Consumer: c.Consumer, Why: c.Why}
+			for _, f := range c.Fields {
+				line.Fields = append(line.Fields, field(f))
+			}
+			if err := out.Encode(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	line := p.String()
 	if line == "" {
 		line = none

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ type verifyCommand struct {
 
 	Chat string `arg:"" optional:"" help:"Which chat. Default: every chat of every tenant."`
 	File string `type:"existingfile" placeholder:"FILE" help:"Check an exported file instead; no server is needed."`
+	JSON bool   `help:"Print each finding, and at the end the verdict, as one JSON object."`
 	Idle bool   `help:"Also demand that nothing is open: for logs nobody works on any more."`
 }
 
@@ -52,7 +54,7 @@ func (c *verifyCommand) Run(s *surroundings) error {
 				checker.Add(verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
 			}
 		}
-		return verdict(s.stdout, checker)
+		return c.verdict(s.stdout, checker)
 	})
 }
 
@@ -105,21 +107,55 @@ func (c *verifyCommand) file(s *surroundings) (err error) {
 		}
 		checker.Add(entry)
 	}
-	return verdict(s.stdout, checker)
+	return c.verdict(s.stdout, checker)
+}
+
+// found is a violation, or a commit that was not judged, as JSON.
+type found struct {
+	Rule     verify.Rule `json:"rule,omitempty"`
+	Tenant   string      `json:"tenant"`
+	Chat     string      `json:"chat"`
+	Rev      uint64      `json:"rev,omitempty"`
+	Sequence uint64      `json:"sequence"`
+	Detail   string      `json:"detail"`
 }
 
 // verdict prints every violation and ends with [cli.ExitIntegrity] if there is one.
-func verdict(w io.Writer, checker *verify.Checker) error {
-	found := checker.Finish(nil)
-	for _, v := range found {
-		fmt.Fprintln(w, v)
+func (c *verifyCommand) verdict(w io.Writer, checker *verify.Checker) error {
+	broken := checker.Finish(nil)
+	chats := len(checker.Chats())
+	out := json.NewEncoder(w)
+	tell := func(line fmt.Stringer, as found) error {
+		if c.JSON {
+			return out.Encode(as)
+		}
+		_, err := fmt.Fprintln(w, line)
+		return err
+	}
+	var errs []error
+	for _, v := range broken {
+		errs = append(errs, tell(v, found{v.Rule, v.Chat.Tenant, v.Chat.Chat, v.Rev, v.Sequence, v.Detail}))
 	}
 	for _, u := range checker.Unread() {
-		fmt.Fprintf(w, "not judged: chat %s from sequence %d on: %v\n", u.Chat, u.Sequence, u.Err)
+		errs = append(errs, tell(unread(u), found{"", u.Chat.Tenant, u.Chat.Chat, 0, u.Sequence, u.Err.Error()}))
 	}
-	if len(found) > 0 {
-		return cli.Exit(cli.ExitIntegrity, fmt.Errorf("%d rules broken in %d chats", len(found), len(checker.Chats())))
+	if c.JSON {
+		errs = append(errs, out.Encode(map[string]int{"chats": chats, "broken": len(broken), "not_judged": len(checker.Unread())}))
 	}
-	_, err := fmt.Fprintf(w, "%d chats, no rule broken\n", len(checker.Chats()))
-	return err
+	if len(broken) > 0 {
+		return cli.Exit(cli.ExitIntegrity, errors.Join(append(errs, fmt.Errorf("%d rules broken in %d chats", len(broken), chats))...))
+	}
+	if !c.JSON {
+		_, err := fmt.Fprintf(w, "%d chats, no rule broken\n", chats)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// unread is a commit that only a newer release can judge.
+type unread verify.Unread
+
+// String is the line for people.
+func (u unread) String() string {
+	return fmt.Sprintf("not judged: chat %s from sequence %d on: %v", u.Chat, u.Sequence, u.Err)
 }

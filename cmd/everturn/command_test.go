@@ -1,0 +1,219 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/streams"
+)
+
+// objects fails unless each line is a JSON object, and gives them.
+func objects(t *testing.T, what, text string) []map[string]any {
+	t.Helper()
+	var found []map[string]any
+	for line := range strings.Lines(text) {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			t.Errorf("%s: a line is no JSON object: %v\n%s", what, err, line)
+		}
+		found = append(found, object)
+	}
+	return found
+}
+
+func TestEveryCommandPrintsJSON(t *testing.T) {
+	t.Parallel()
+	b := dev(t)
+	b.command("", "send", "--chat", "c1", "hello")
+	b.command("", "tail", "c1", "--until-idle")
+	for _, args := range [][]string{
+		{"send", "--chat", "c1", "again"},
+		{"interrupt", "c1", "--turn", "1"},
+		{"tail", "c1", "--until-idle"},
+		{"transcript", "c1"},
+		{"log", "c1"},
+		{"verify", "c1"},
+		{"streams", "diff"},
+		{"streams", "apply"},
+		{"doctor"},
+		{"chat"},
+	} {
+		what := strings.Join(args, " ")
+		r := b.command("hello\n", append(slices.Clone(args), "--json")...)
+		if r.code != 0 && args[0] != "interrupt" { // that turn has ended
+			t.Errorf("%s: code %d: %v", what, r.code, r.failure)
+		}
+		objects(t, what, r.out)
+		if r.out == "" && args[0] != "streams" && args[0] != "tail" {
+			t.Errorf("%s: prints nothing", what)
+		}
+	}
+	for _, args := range [][]string{
+		{"run", "hello", "--script", b.script}, {"models", "list"}, {"models", "test", "script"}, {"version"}, {"streams", "print"},
+	} {
+		what := strings.Join(args, " ")
+		r := command(t, strings.NewReader(""), nil, append(slices.Clone(args), "--json")...)
+		if len(objects(t, what, r.out)) == 0 || r.code != 0 {
+			t.Errorf("%s: code %d: %v", what, r.code, r.failure)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	b := dev(t)
+	b.command("", "send", "--chat", "c1", "hello")
+	b.command("", "tail", "c1", "--until-idle")
+	forged := filepath.Join(t.TempDir(), "forged.jsonl")
+	log := b.command("", "log", "c1", "--json").out
+	var lines strings.Builder
+	for line := range strings.Lines(strings.Replace(log, "hello", "hallo", 1)) {
+		fmt.Fprintf(&lines, "{\"subject\":\"everturn.log.%d.default.c1\",\"sequence\":%d,\"commit\":%s}\n",
+			protocol.Shard(events.Key{Tenant: "default", Chat: "c1"}, 4), lines.Len()+1, strings.TrimSpace(line))
+	}
+	if err := os.WriteFile(forged, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, address, _ := strings.Cut(b.url, "@")
+	models := filepath.Join(t.TempDir(), "models.yaml")
+	if err := os.WriteFile(models, []byte("models: [{name: a, provider: nobody}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		want int
+		args []string
+	}{
+		{"done", 0, []string{"transcript", "c1"}},
+		{"an unknown flag", 2, []string{"send", "--no-such-flag", "x"}},
+		{"an unknown command", 2, []string{"no-such-command"}},
+		{"no words to send", 2, []string{"send"}},
+		{"a bad chat id", 2, []string{"log", "a.b"}},
+		{"a bad models.yaml", 2, []string{"models", "list", "--models", models}},
+		{"no such chat", 3, []string{"transcript", "nobody"}},
+		{"no such log", 3, []string{"log", "nobody"}},
+		{"no such turn", 3, []string{"interrupt", "c1", "--turn", "9"}},
+		{"a turn that has ended", 4, []string{"interrupt", "c1", "--turn", "1"}},
+		{"nothing runs", 4, []string{"interrupt", "c1"}},
+		{"no server", 5, []string{"transcript", "c1", "--server", "nats://127.0.0.1:1"}},
+		{"the wrong password", 6, []string{"transcript", "c1", "--server", "nats://nobody:none@" + address}},
+		{"a model that fails", 7, []string{"run", "fail", "--script", b.script}},
+		{"a model that fails when tried", 7, []string{"models", "test", "--say", "fail", "--script", b.script}},
+		{"a forged log", 9, []string{"verify", "--file", forged}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			args := tt.args
+			if !slices.Contains(args, "--server") && args[0] != "run" && args[0] != "models" && args[0] != "no-such-command" {
+				args = append(slices.Clone(args), "--server", b.url)
+			}
+			if r := command(t, strings.NewReader(""), nil, args...); r.code != tt.want {
+				t.Errorf("code %d, want %d: %v", r.code, tt.want, r.failure)
+			}
+		})
+	}
+}
+
+// verdictOf is what doctor says about a check.
+func verdictOf(t *testing.T, r ran, check string) (verdict, detail string) {
+	t.Helper()
+	for _, o := range objects(t, "doctor", r.out) {
+		if o["check"] == check {
+			verdict, _ := o["verdict"].(string)
+			detail, _ := o["detail"].(string)
+			return verdict, detail
+		}
+	}
+	t.Errorf("doctor says nothing about %s:\n%s", check, r.out)
+	return "", ""
+}
+
+func TestDoctorFindsNothingWhereAllIsWell(t *testing.T) {
+	t.Parallel()
+	r := dev(t).command("", "doctor", "--json")
+	if r.code != 0 {
+		t.Errorf("code %d: %v", r.code, r.failure)
+	}
+	for _, check := range []string{"server", "jetstream", "streams", "storage", "clock", "commands", "queries", "feed", "workers", "sandbox"} {
+		if verdict, detail := verdictOf(t, r, check); verdict != verdictOK {
+			t.Errorf("%s: %s: %s", check, verdict, detail)
+		}
+	}
+}
+
+func TestDoctorFindsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	b := dev(t)
+	nc, err := nats.Connect(b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(t.Context(), streams.DeadStream); err != nil {
+		t.Fatal(err)
+	}
+	r := b.command("", "doctor", "--json")
+	if verdict, detail := verdictOf(t, r, "streams"); verdict != verdictFail || !strings.Contains(detail, "create DEAD") || r.code != 1 {
+		t.Errorf("code %d, %s: %s", r.code, verdict, detail)
+	}
+}
+
+func TestDoctorWithoutAServer(t *testing.T) {
+	t.Parallel()
+	r := command(t, strings.NewReader(""), nil, "doctor", "--json", "--server", "nats://127.0.0.1:1")
+	if verdict, _ := verdictOf(t, r, "server"); verdict != verdictFail || r.code != 5 {
+		t.Errorf("code %d: %v", r.code, r.failure)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		words []string
+		want  []string
+		not   []string
+	}{
+		{"commands first", nil, []string{"send", "doctor", "--help"}, []string{"__complete", "bench-tool"}},
+		{"commands of a command", []string{"streams"}, []string{"diff", "apply"}, []string{"send"}},
+		{"flags of a command", []string{"send"}, []string{"--chat", "--server", "--json"}, []string{"diff"}},
+		{"values of a flag", []string{"send", "--mode"}, []string{"queue", "reject"}, []string{"--json"}},
+		{"after a value its command goes on", []string{"send", "--mode", "queue"}, []string{"--chat"}, []string{"queue"}},
+		{"values of an argument", []string{"completion"}, []string{"bash", "zsh", "fish"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := command(t, strings.NewReader(""), nil, append([]string{"__complete"}, tt.words...)...)
+			got := strings.Fields(r.out)
+			for _, word := range tt.want {
+				if !slices.Contains(got, word) {
+					t.Errorf("no %q in %q", word, got)
+				}
+			}
+			for _, word := range tt.not {
+				if slices.Contains(got, word) {
+					t.Errorf("%q in %q", word, got)
+				}
+			}
+		})
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if r := command(t, strings.NewReader(""), nil, "completion", shell); !strings.Contains(r.out, "everturn __complete") {
+			t.Errorf("%s: %q", shell, r.out)
+		}
+	}
+}
