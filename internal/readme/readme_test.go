@@ -78,7 +78,7 @@ func (r *reader) try(page string) {
 			r.t.Fatalf("%s:%d: %v\n%s", page, b.Line, err, r.screens())
 		}
 		ran++
-		r.t.Logf("%s:%d in %v: %s", page, b.Line, time.Since(start).Round(time.Millisecond), firstLine(b.Text+b.Shows))
+		r.t.Logf("%s:%d in %v: %s", page, b.Line, time.Since(start).Round(time.Millisecond), b.title())
 	}
 	if ran == 0 {
 		r.t.Fatalf("%s has no block to run", page)
@@ -216,7 +216,14 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
+// title is enough to know which block it is.
+func (b Block) title() string {
+	switch {
+	case b.CtrlC:
+		return "Ctrl-C"
+	case b.Text == "":
+		return "what " + b.Terminal + " shows"
+	}
+	line, _, _ := strings.Cut(b.Text, "\n")
 	return line
 }
