@@ -142,7 +142,7 @@ func TestAPausedSearchGoesOn(t *testing.T) {
 		t.Fatalf("got %+v, %v", h.Answer, h.Err)
 	}
 	r := asked
-	r.Messages = append(asked.Messages[:1:1], model.Message{Role: model.RoleAssistant, Parts: h.Answer.Parts})
+	r.Messages = []model.Message{asked.Messages[0], {Role: model.RoleAssistant, Parts: h.Answer.Parts}}
 	if h := stage.Hear(t.Context(), t, m, r); h.Err != nil {
 		t.Fatal(h.Err)
 	}

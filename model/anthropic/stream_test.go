@@ -64,27 +64,40 @@ const (
 	stop  = `{"type":"message_stop"}`
 )
 
+// The events of a block.
+func opens(index int, block string) string {
+	return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{`, index) + block + `}}`
+}
+
+func grows(index int, kind, field, text string) string {
+	return fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":`, index) + `"` + kind + `","` + field + `":"` + text + `"}}`
+}
+
+func closes(index int) string { return fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index) }
+
 func text(index int, pieces ...string) string {
-	list := []string{fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}`, index)}
+	list := []string{opens(index, `"type":"text","text":""`)}
 	for _, p := range pieces {
-		list = append(list, fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":"%s"}}`, index, p))
+		list = append(list, grows(index, "text_delta", "text", p))
 	}
-	return stream(append(list, fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index))...)
+	return stream(append(list, closes(index))...)
 }
 
 func thinking(index int, thought, signature string) string {
-	return stream(fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"thinking","thinking":"","signature":""}}`, index),
-		fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"thinking_delta","thinking":"%s"}}`, index, thought),
-		fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"signature_delta","signature":"%s"}}`, index, signature),
-		fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index))
+	return stream(
+		opens(index, `"type":"thinking","thinking":"","signature":""`),
+		grows(index, "thinking_delta", "thinking", thought),
+		grows(index, "signature_delta", "signature", signature),
+		closes(index),
+	)
 }
 
 func call(index int, id, name string, pieces ...string) string {
-	list := []string{fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"%s","name":"%s","input":{}}}`, index, id, name)}
+	list := []string{opens(index, `"type":"tool_use","id":"`+id+`","name":"`+name+`","input":{}`)}
 	for _, p := range pieces {
-		list = append(list, fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":"%s"}}`, index, strings.ReplaceAll(p, `"`, `\"`)))
+		list = append(list, grows(index, "input_json_delta", "partial_json", strings.ReplaceAll(p, `"`, `\"`)))
 	}
-	return stream(append(list, fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index))...)
+	return stream(append(list, closes(index))...)
 }
 
 // ended is the end of an answer.
@@ -114,8 +127,11 @@ func TestAnAnswer(t *testing.T) {
 		t.Errorf("answer (-want +got):\n%s %v", diff, h.Err)
 	}
 	shown := []model.Delta{
-		{Kind: model.DeltaReasoning, Text: "hm"}, {Kind: model.DeltaText, Part: 1, Text: "北 "}, {Kind: model.DeltaText, Part: 1, Text: "🌍"},
-		{Kind: model.DeltaCall, Part: 2, Text: `{"n":`}, {Kind: model.DeltaCall, Part: 2, Text: `1}`},
+		{Kind: model.DeltaReasoning, Text: "hm"},
+		{Kind: model.DeltaText, Part: 1, Text: "北 "},
+		{Kind: model.DeltaText, Part: 1, Text: "🌍"},
+		{Kind: model.DeltaCall, Part: 2, Text: `{"n":`},
+		{Kind: model.DeltaCall, Part: 2, Text: `1}`},
 	}
 	if diff := cmp.Diff(shown, h.Deltas); diff != "" {
 		t.Errorf("deltas (-want +got):\n%s", diff)
@@ -311,7 +327,10 @@ func TestCancelAndBreakCloseTheConnection(t *testing.T) {
 	t.Run("break", func(t *testing.T) {
 		t.Parallel()
 		p := stage.New(t, begun)
-		for range at(t, p.URL).Stream(t.Context(), asked) {
+		for _, err := range at(t, p.URL).Stream(t.Context(), asked) {
+			if err != nil {
+				t.Error(err)
+			}
 			break
 		}
 		<-p.Gone()
@@ -354,6 +373,16 @@ func TestTheKeyIsToldToNobody(t *testing.T) {
 	_ = stage.Hear(t.Context(), t, at(t, p.URL, func(c *anthropic.Config) { c.Key = "" }), asked)
 	if sent := p.Requests()[2].Header; sent.Get("X-Api-Key") != "" || sent.Get("Authorization") != "" {
 		t.Errorf("sent %v", sent)
+	}
+}
+
+// A profile of the library's own, in the environment, is not looked at.
+func TestTheEnvironmentNamesAProfile(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "")
+	t.Setenv("ANTHROPIC_AUTH_TOKEN", "")
+	t.Setenv("ANTHROPIC_PROFILE", "nonexistent")
+	if h := answered(t, stream(start)+text(0, "so")+ended("end_turn")); h.Err != nil {
+		t.Errorf("%v: %v", h.Err, h.Err.Err)
 	}
 }
 

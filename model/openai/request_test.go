@@ -3,6 +3,7 @@ package openai_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestB19(t *testing.T) {
 					t.Fatalf("step %d: %+v", n+1, got)
 				}
 				said = append(said, assistant(h.Answer), result(call, "look", "seen"))
-				r.Messages = append(asked.Messages[:1:1], said...)
+				r.Messages = slices.Concat(asked.Messages, said)
 			}
 			if h := stage.Hear(t.Context(), t, m, r); h.Err != nil {
 				t.Fatal(h.Err)

@@ -376,7 +376,10 @@ func TestCancelAndBreakCloseTheConnection(t *testing.T) {
 	t.Run("break", func(t *testing.T) {
 		t.Parallel()
 		p := stage.New(t, stage.Reply{Pieces: []string{stage.Events(first, north)}, Hang: true})
-		for range at(t, p.URL).Stream(t.Context(), asked) {
+		for _, err := range at(t, p.URL).Stream(t.Context(), asked) {
+			if err != nil {
+				t.Error(err)
+			}
 			break
 		}
 		<-p.Gone()

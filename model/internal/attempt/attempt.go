@@ -227,8 +227,8 @@ func (h *hearing) failed(class events.ErrorClass, message string, cause error) *
 	if cause == nil {
 		cause = errors.New("as the message says")
 	}
-	e.Err = fmt.Errorf("%s: request %q, status %d, %d bytes, first after %v: %s",
-		h.attempt.Provider, x.RequestID(), x.Status, x.Bytes, x.FirstByte, fault.Scrub(cause.Error(), h.attempt.Secret))
+	e.Err = fmt.Errorf("%s: request %q, status %d, %d bytes, first after %v, limits %v: %s",
+		h.attempt.Provider, x.RequestID(), x.Status, x.Bytes, x.FirstByte, x.RateLimits(), fault.Scrub(cause.Error(), h.attempt.Secret))
 	return e
 }
 

@@ -61,9 +61,9 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // hear makes a request over a tap and reads all that comes.
-func hear(ctx context.Context, t testing.TB, c *carrier, n *notes, limits wiretap.Limits) ([]byte, error, *wiretap.Exchange) { //nolint:revive // the error belongs to the bytes
+func hear(ctx context.Context, t testing.TB, c *carrier, n *notes, limits wiretap.Limits) (got []byte, x *wiretap.Exchange, err error) {
 	t.Helper()
-	ctx, x := wiretap.Begin(ctx, n, limits)
+	ctx, x = wiretap.Begin(ctx, n, limits)
 	t.Cleanup(x.Close)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://provider.invalid/v1", strings.NewReader("{}"))
 	if err != nil {
@@ -72,10 +72,10 @@ func hear(ctx context.Context, t testing.TB, c *carrier, n *notes, limits wireta
 	client, _ := wiretap.Transport{Base: c}.Client()
 	response, err := client.Do(r)
 	if err != nil {
-		return nil, err, x
+		return nil, x, err
 	}
-	got, err := io.ReadAll(response.Body)
-	return got, err, x
+	got, err = io.ReadAll(response.Body)
+	return got, x, err
 }
 
 const stream = "\xEF\xBB\xBF: hello\nevent: a\ndata: {\"x\":1}\n\ndata: one\ndata:two\r\n\r\nid: 7\nevent: empty\n\ndata: [DONE]\n\n"
@@ -93,7 +93,7 @@ func TestEventsAreShownAndNoByteIsChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := &notes{}
-			got, err, x := hear(t.Context(), t, &carrier{body: source}, n, wiretap.Limits{})
+			got, x, err := hear(t.Context(), t, &carrier{body: source}, n, wiretap.Limits{})
 			if err != nil || string(got) != stream {
 				t.Errorf("handed on %q, %v", got, err)
 			}
@@ -118,7 +118,7 @@ func TestAnEventWithoutItsEmptyLineCountsIfItIsWhole(t *testing.T) {
 		"event: message_stop\nd": nil,
 	} {
 		n := &notes{}
-		got, err, _ := hear(t.Context(), t, &carrier{body: strings.NewReader(body)}, n, wiretap.Limits{})
+		got, _, err := hear(t.Context(), t, &carrier{body: strings.NewReader(body)}, n, wiretap.Limits{})
 		if err != nil || string(got) != body || !slices.Equal(n.events, want) {
 			t.Errorf("%q: shown %q, want %q; handed on %q, %v", body, n.events, want, got, err)
 		}
@@ -130,7 +130,7 @@ func TestWhatIsNoStreamIsKept(t *testing.T) {
 	page := strings.Repeat("<p>busy</p>\n", 10_000)
 	n := &notes{}
 	c := &carrier{body: strings.NewReader(page), status: http.StatusBadGateway, header: http.Header{"Content-Type": {"text/html"}, "X-Ratelimit-Left": {"3"}, "Request-Id": {"r1"}}}
-	got, err, x := hear(t.Context(), t, c, n, wiretap.Limits{})
+	got, x, err := hear(t.Context(), t, c, n, wiretap.Limits{})
 	if err != nil || string(got) != page || n.events != nil {
 		t.Errorf("handed on %d bytes, %v; shown %q", len(got), err, n.events)
 	}
@@ -150,13 +150,13 @@ func TestLinesHaveALimit(t *testing.T) {
 	}
 	for _, size := range []int{70 << 10, 1100 << 10, limit} {
 		n := &notes{}
-		got, err, _ := hear(t.Context(), t, &carrier{body: line(size)}, n, wiretap.Limits{})
+		got, _, err := hear(t.Context(), t, &carrier{body: line(size)}, n, wiretap.Limits{})
 		if err != nil || len(got) != size+2 || len(n.events) != 1 {
 			t.Errorf("%d bytes: handed on %d, shown %d events, %v", size, len(got), len(n.events), err)
 		}
 	}
 	n := &notes{}
-	got, err, x := hear(t.Context(), t, &carrier{body: line(17 << 20)}, n, wiretap.Limits{})
+	got, x, err := hear(t.Context(), t, &carrier{body: line(17 << 20)}, n, wiretap.Limits{})
 	tooLong, ok := errors.AsType[*wiretap.TooLongError](err)
 	if !ok || tooLong.Limit != limit || len(got) != 0 || len(n.events) != 0 {
 		t.Errorf("17 MiB: handed on %d bytes, shown %d events, %v", len(got), len(n.events), err)
@@ -186,7 +186,7 @@ func TestALineThatIsTooLongTakesLittleMemory(t *testing.T) { //nolint:parallelte
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	body := io.MultiReader(strings.NewReader("data: "), &endless{left: 1 << 30})
-	_, err, _ := hear(t.Context(), t, &carrier{body: body}, &notes{}, wiretap.Limits{})
+	_, _, err := hear(t.Context(), t, &carrier{body: body}, &notes{}, wiretap.Limits{})
 	runtime.ReadMemStats(&after)
 	if err == nil {
 		t.Fatal("a line of 1 GiB was taken")
@@ -199,7 +199,7 @@ func TestALineThatIsTooLongTakesLittleMemory(t *testing.T) { //nolint:parallelte
 func TestAStreamHasALimit(t *testing.T) {
 	t.Parallel()
 	body := io.MultiReader(strings.NewReader(strings.Repeat("data: {}\n\n", 1000)))
-	_, err, _ := hear(t.Context(), t, &carrier{body: body}, &notes{}, wiretap.Limits{StreamBytes: 5000})
+	_, _, err := hear(t.Context(), t, &carrier{body: body}, &notes{}, wiretap.Limits{StreamBytes: 5000})
 	if _, ok := errors.AsType[*wiretap.TooLongError](err); !ok {
 		t.Errorf("got %v", err)
 	}
