@@ -167,7 +167,7 @@ func running(t *testing.T, o options) *system {
 
 func (s *system) connect(name string) *nats.Conn {
 	s.Helper()
-	nc, err := s.server.Connect(name)
+	nc, err := s.server.Connect(name, nats.Timeout(patience)) // machines are busy while tests run
 	if err != nil {
 		s.Fatal(err)
 	}
