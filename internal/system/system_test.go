@@ -143,9 +143,10 @@ func newSystem(t *testing.T, o options) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := topology.Apply(t.Context(), js, streams.ApplyOptions{AckWait: o.ackWait}); err != nil {
-		t.Fatal(err)
-	}
+	s.untilItWorks("apply the topology", func() error {
+		_, err := topology.Apply(t.Context(), js, streams.ApplyOptions{AckWait: o.ackWait})
+		return err
+	})
 	if s.bus, err = streams.Open(t.Context(), s.nc, streams.Options{AckWait: o.ackWait}); err != nil {
 		t.Fatal(err)
 	}
@@ -167,12 +168,31 @@ func running(t *testing.T, o options) *system {
 
 func (s *system) connect(name string) *nats.Conn {
 	s.Helper()
-	nc, err := s.server.Connect(name, nats.Timeout(patience)) // machines are busy while tests run
-	if err != nil {
-		s.Fatal(err)
-	}
+	var nc *nats.Conn
+	s.untilItWorks("connect", func() (err error) {
+		nc, err = s.server.Connect(name)
+		return err
+	})
 	s.Cleanup(nc.Close)
 	return nc
+}
+
+// untilItWorks does again what fails because the machine is busy: the product
+// gives up on such things after a few seconds, on purpose.
+func (s *system) untilItWorks(what string, do func() error) {
+	s.Helper()
+	ctx := patient(s.T)
+	for {
+		err := do()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			s.Fatalf("%s: %v", what, err)
+		case <-time.After(poll):
+		}
+	}
 }
 
 // part is one part that runs, on a connection of its own.
