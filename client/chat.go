@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -63,12 +64,12 @@ func (c *Client) Head(ctx context.Context, chat string) (transcript.Head, error)
 func (c *Client) Transcript(ctx context.Context, chat string) (transcript.Page, error) {
 	var whole transcript.Page
 	err := c.Pages(ctx, transcript.Request{Chat: chat}, func(page transcript.Page) error {
-		messages, turns := whole.Messages, whole.Turns
+		before := whole
 		whole = page
-		whole.Messages = append(messages, page.Messages...)
-		whole.Turns = turns
-		for _, turn := range page.Turns { // a turn whose messages lie on two pages comes twice
-			if n := len(turns); n == 0 || turn.Turn > turns[n-1].Turn {
+		whole.Messages = slices.Concat(before.Messages, page.Messages)
+		whole.Turns = before.Turns
+		for _, turn := range page.Turns { // one whose messages lie on two pages comes twice
+			if n := len(before.Turns); n == 0 || turn.Turn > before.Turns[n-1].Turn {
 				whole.Turns = append(whole.Turns, turn)
 			}
 		}

@@ -262,7 +262,7 @@ func TestWhatTheServerForbidsIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // the store goes with the test
+	defer s.Close()
 	nc, err := nats.Connect(s.URL(), nats.UserInfo("u", "p"))
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestWithoutAnInstallationItIsSaidWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // the store goes with the test
+	defer s.Close()
 	nc, err := s.Connect("nobody else")
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,7 @@ package projections
 
 import "github.com/everturn/everturn/protocol/transcript"
 
-// What projections answer, and what they are asked.
+// Status and the types below are what projections answer, and what they are asked.
 type (
 	Status            = transcript.Status
 	Head              = transcript.Head

@@ -16,7 +16,6 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/projections"
-	"github.com/everturn/everturn/protocol"
 )
 
 // chatCommand is `everturn chat`.
@@ -170,7 +169,7 @@ func (t *talk) say(ctx context.Context, text string) error {
 				return cli.Signalled(sig)
 			}
 			interrupted = true
-			if err := t.interrupt(ctx, shown.turn, reply); err != nil {
+			if err := t.interrupt(ctx, shown.turn); err != nil {
 				fmt.Fprintln(t.s.stderr, "everturn:", err)
 			}
 		case r := <-ended:
@@ -184,7 +183,7 @@ func (t *talk) say(ctx context.Context, text string) error {
 
 // interrupt stops the turn that runs: the one our line began, or the one it
 // waits for.
-func (t *talk) interrupt(ctx context.Context, turn int, reply protocol.Reply) error {
+func (t *talk) interrupt(ctx context.Context, turn int) error {
 	ctx, cancel := context.WithTimeout(ctx, t.c.Wait)
 	defer cancel()
 	if turn == 0 {

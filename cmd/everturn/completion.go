@@ -51,10 +51,8 @@ type completeCommand struct {
 
 // Run implements the command.
 func (c *completeCommand) Run(s *surroundings) error {
-	for _, word := range candidates(s.grammar.Node, c.Words) {
-		fmt.Fprintln(s.stdout, word)
-	}
-	return nil
+	_, err := fmt.Fprintln(s.stdout, strings.Join(candidates(s.grammar.Node, c.Words), "\n"))
+	return err
 }
 
 // candidates are the words that could follow.

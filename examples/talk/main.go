@@ -22,8 +22,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, strings.Join(os.Args[1:], " ")); err != nil {
+	err := run(ctx, os.Stdout, strings.Join(os.Args[1:], " "))
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "talk:", err)
 		os.Exit(1)
 	}

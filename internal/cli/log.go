@@ -23,7 +23,7 @@ func (f LogFlags) Logger(w io.Writer) *slog.Logger {
 		terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
 	}
 	if f.LogFormat == "text" || f.LogFormat == "auto" && terminal {
-		return slog.New(tint.NewHandler(w, &tint.Options{Level: f.LogLevel, NoColor: !terminal || os.Getenv("NO_COLOR") != ""}))
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: f.LogLevel, NoColor: !terminal || os.Getenv("NO_COLOR") != ""}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: f.LogLevel}))
 }

@@ -85,27 +85,39 @@ func TestFallbacks(t *testing.T) {
 		want          heard
 	}{
 		{
-			"who answers is asked alone", good, said{"never"}, dollars(price, price),
+			"who answers is asked alone", good,
+			said{"never"},
+			dollars(price, price),
 			heard{Text: "hello", Model: "real-first", Usage: in(10), Cost: 10},
 		},
 		{
-			"a named class before a word leads to the next", said{fails(events.ClassOverloaded, events.Usage{})}, good, dollars(price, price),
+			"a named class before a word leads to the next",
+			said{fails(events.ClassOverloaded, events.Usage{})},
+			good, dollars(price, price),
 			heard{Text: "hello", Model: "real-second", Usage: in(10), Cost: 10},
 		},
 		{
-			"a sign of life is no word", said{"", fails(events.ClassOverloaded, events.Usage{})}, good, nil,
+			"a sign of life is no word",
+			said{"", fails(events.ClassOverloaded, events.Usage{})},
+			good, nil,
 			heard{Text: "hello", Model: "real-second", Usage: in(10), Cost: -1},
 		},
 		{
-			"what the first has used is counted and paid", said{fails(events.ClassOverloaded, in(7))}, good, dollars(price, price),
+			"what the first has used is counted and paid",
+			said{fails(events.ClassOverloaded, in(7))},
+			good, dollars(price, price),
 			heard{Text: "hello", Model: "real-second", Usage: in(17), Cost: 17},
 		},
 		{
-			"another class ends the attempt", said{fails(events.ClassInvalidRequest, events.Usage{})}, good, nil,
+			"another class ends the attempt",
+			said{fails(events.ClassInvalidRequest, events.Usage{})},
+			good, nil,
 			heard{Class: events.ClassInvalidRequest, Why: "no", Cost: -1},
 		},
 		{
-			"after a word nobody else is asked", said{"hel", fails(events.ClassOverloaded, in(3))}, good, nil,
+			"after a word nobody else is asked",
+			said{"hel", fails(events.ClassOverloaded, in(3))},
+			good, nil,
 			heard{Text: "hel", Class: events.ClassOverloaded, Why: "no", Usage: in(3), Cost: -1},
 		},
 		{
@@ -293,16 +305,28 @@ func TestWithoutAFile(t *testing.T) {
 	}{
 		{"nothing leads to the script, and says so", Source{}, nil, "script", []string{"script"}, []string{"claude-x"}, true},
 		{
-			"a key of Anthropic", Source{},
-			map[string]string{"ANTHROPIC_API_KEY": "k"}, defaultAnthropic, []string{"claude-x", "anything", "script"}, nil, false,
+			"a key of Anthropic",
+			Source{},
+			map[string]string{"ANTHROPIC_API_KEY": "k"},
+			defaultAnthropic,
+			[]string{"claude-x", "anything", "script"},
+			nil, false,
 		},
 		{
-			"a key of OpenAI and a model", Source{},
-			map[string]string{"OPENAI_API_KEY": "k", "OPENAI_MODEL": "gpt-x"}, "gpt-x", []string{"gpt-y", "script"}, nil, false,
+			"a key of OpenAI and a model",
+			Source{},
+			map[string]string{"OPENAI_API_KEY": "k", "OPENAI_MODEL": "gpt-x"},
+			"gpt-x",
+			[]string{"gpt-y", "script"},
+			nil, false,
 		},
 		{
-			"both keys and a name", Source{Model: "gpt-x"},
-			map[string]string{"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, "gpt-x", []string{"claude-x", "o9"}, nil, false,
+			"both keys and a name",
+			Source{Model: "gpt-x"},
+			map[string]string{"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"},
+			"gpt-x",
+			[]string{"claude-x", "o9"},
+			nil, false,
 		},
 		{"who names the script knows", Source{Model: "script"}, nil, "script", nil, nil, false},
 	} {
