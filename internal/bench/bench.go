@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/everturn/everturn/streams"
@@ -52,6 +53,9 @@ func (o Options) withDefaults() Options {
 // Measure runs the workload in turns with the floor.
 func Measure(ctx context.Context, o Options) (report Report, err error) {
 	o = o.withDefaults()
+	if _, err := processCPU(os.Getpid()); err != nil {
+		return report, err // better now than after the first run
+	}
 	report.Sync = "default"
 	if o.Always {
 		report.Sync = "always"

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -64,40 +63,14 @@ func (o one) usage(ctx context.Context) (usage, error) {
 	return u, err
 }
 
-// processCPU is the time a process has had, from the kernel.
-func processCPU(pid int) (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, fmt.Errorf("bench: %w", err)
-	}
-	var user, system int64
-	rest := string(b[strings.LastIndexByte(string(b), ')')+2:]) // behind the name, which may hold anything
-	fields := strings.Fields(rest)
-	if _, err := fmt.Sscan(fields[11], &user); err != nil {
-		return 0, fmt.Errorf("bench: %w", err)
-	}
-	if _, err := fmt.Sscan(fields[12], &system); err != nil {
-		return 0, fmt.Errorf("bench: %w", err)
-	}
-	const ticks = 100 // per second, on every Linux that Go runs on
-	return time.Duration(user+system) * time.Second / ticks, nil
-}
-
 // residentBytes is the memory of this process and the tool's.
 func (o one) residentBytes() (int64, error) {
-	var sum int64
-	for _, pid := range []string{"self", fmt.Sprint(o.tool.Process.Pid)} {
-		b, err := os.ReadFile("/proc/" + pid + "/statm")
-		if err != nil {
-			return 0, fmt.Errorf("bench: %w", err)
-		}
-		var size, resident int64
-		if _, err := fmt.Sscan(string(b), &size, &resident); err != nil {
-			return 0, fmt.Errorf("bench: %w", err)
-		}
-		sum += resident * int64(os.Getpagesize())
+	own, err := processResident(os.Getpid())
+	if err != nil {
+		return 0, err
 	}
-	return sum, nil
+	tool, err := processResident(o.tool.Process.Pid)
+	return own + tool, err
 }
 
 func folderBytes(dir string) (int64, error) {
