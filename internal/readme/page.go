@@ -33,8 +33,8 @@ const (
 // and text are for reading only.
 func Parse(page string) ([]Block, error) {
 	var blocks []Block
-	var above []string // the comment right above, as matched
-	follows := false   // nothing but empty lines since a block that is typed
+	var above remark
+	follows := false // nothing but empty lines since a block that is typed
 	lines := strings.Split(page, "\n")
 	for n := 0; n < len(lines); n++ {
 		line := lines[n]
@@ -42,14 +42,12 @@ func Parse(page string) ([]Block, error) {
 		case strings.TrimSpace(line) == "":
 			continue
 		case strings.HasPrefix(line, "<!--"):
-			above = comment.FindStringSubmatch(line)
-			if above != nil && above[1] == "ctrl-c" {
-				blocks = append(blocks, Block{Line: n + 1, Terminal: above[2], CtrlC: true})
-				above = nil
+			above = remarked(line)
+			if above.kind == "ctrl-c" {
+				blocks = append(blocks, Block{Line: n + 1, Terminal: above.about, CtrlC: true})
+				above = remark{}
 			}
-			if above != nil {
-				continue
-			}
+			continue
 		case strings.HasPrefix(line, fence):
 			language, start := strings.TrimPrefix(line, fence), n+1
 			for n++; n < len(lines) && lines[n] != fence; n++ {
@@ -65,33 +63,41 @@ func Parse(page string) ([]Block, error) {
 					return nil, err
 				}
 				blocks = append(blocks, b)
-			case language == plain && above != nil && above[1] == "shows":
-				blocks = append(blocks, Block{Line: start + 1, Terminal: above[2], Shows: text})
-			case language == plain && follows && above == nil:
+			case language == plain && above.kind == "shows":
+				blocks = append(blocks, Block{Line: start + 1, Terminal: above.about, Shows: text})
+			case language == plain && follows && above.kind == "":
 				blocks[len(blocks)-1].Shows = text
 			}
-			follows = language == shell
-			above = nil
+			follows, above = language == shell, remark{}
 			continue
 		}
-		above, follows = nil, false
+		above, follows = remark{}, false
 	}
 	return blocks, nil
 }
 
-// typed is a block of commands with what the comment above says about it.
-func typed(above []string, line int, text string) (Block, error) {
-	b := Block{Line: line, Terminal: MainTerminal, Text: text}
-	if above == nil {
-		return b, nil
+// remark is a comment for us right above a block.
+type remark struct{ kind, about string }
+
+// remarked reads one; of a comment for others nothing is left.
+func remarked(line string) remark {
+	if m := comment.FindStringSubmatch(line); m != nil {
+		return remark{kind: m[1], about: m[2]}
 	}
-	switch above[1] {
+	return remark{}
+}
+
+// typed is a block of commands with what the comment above says about it.
+func typed(above remark, line int, text string) (Block, error) {
+	b := Block{Line: line, Terminal: MainTerminal, Text: text}
+	switch above.kind {
+	case "":
 	case "not run":
-		b.NotRun = above[2]
+		b.NotRun = above.about
 	case "terminal":
-		b.Terminal, b.Stays = strings.CutSuffix(above[2], andStays)
+		b.Terminal, b.Stays = strings.CutSuffix(above.about, andStays)
 	default:
-		return b, fmt.Errorf("line %d: %q stands above commands", line, above[0])
+		return b, fmt.Errorf("line %d: commands below a comment that says %q", line, above.kind)
 	}
 	return b, nil
 }
