@@ -17,7 +17,8 @@ import (
 const applyRounds = 8
 
 // A cluster that has just begun knows its servers one after the other, and says
-// until then that there are not enough.
+// until then that there are not enough. A server whose disk is busy says nothing
+// for a while. Both pass.
 const (
 	placementLimit = 15 * time.Second
 	placementPause = 250 * time.Millisecond
@@ -26,6 +27,7 @@ const (
 // Codes of the server that the client library does not name.
 const (
 	codeNoPeers        jetstream.ErrorCode = 10005
+	codeConsumerFailed jetstream.ErrorCode = 10012
 	codeMemoryExceeded jetstream.ErrorCode = 10028
 	codeStoreExceeded  jetstream.ErrorCode = 10047
 	codeOverlap        jetstream.ErrorCode = 10065
@@ -41,6 +43,9 @@ func (t *Topology) Apply(ctx context.Context, js jetstream.JetStream, o ApplyOpt
 	patience := time.Now().Add(placementLimit)
 	for round := 0; round < applyRounds; {
 		plan, err := t.Diff(ctx, js, o)
+		if passing(ctx, err) && time.Now().Before(patience) && pause(ctx, placementPause) {
+			continue
+		}
 		if err != nil {
 			return done, fmt.Errorf("apply: %w", err)
 		}
@@ -54,7 +59,7 @@ func (t *Topology) Apply(ctx context.Context, js jetstream.JetStream, o ApplyOpt
 		}
 		made, err := t.round(ctx, js, todo)
 		done = append(done, made...)
-		if noPeers(err) && time.Now().Before(patience) && pause(ctx, placementPause) {
+		if passing(ctx, err) && time.Now().Before(patience) && pause(ctx, placementPause) {
 			continue
 		}
 		if err != nil {
@@ -152,9 +157,12 @@ func raced(err error) bool {
 	return false
 }
 
-func noPeers(err error) bool {
-	api, ok := errors.AsType[*jetstream.APIError](err)
-	return ok && api.ErrorCode == codeNoPeers
+// passing reports whether an error may be gone soon by itself: there are not
+// enough servers yet, none has answered in time, or a consumer's folder went
+// away while it was being made, with the stream that was there before.
+func passing(ctx context.Context, err error) bool {
+	silent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+	return silent || codeOf(err) == codeNoPeers || codeOf(err) == codeConsumerFailed
 }
 
 // pause reports whether it was not cut short.

@@ -63,6 +63,9 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Bus, error) {
 		return nil, err
 	}
 	shards, err := c.check(ctx)
+	for patience := time.Now().Add(placementLimit); passing(ctx, err) && time.Now().Before(patience) && pause(ctx, placementPause); {
+		shards, err = c.check(ctx)
+	}
 	if err != nil {
 		c.close()
 		return nil, err
