@@ -16,7 +16,7 @@ NATS := bin/natscli-v0.5.0/nats
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build the binaries into bin/
