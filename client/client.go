@@ -201,6 +201,9 @@ func (c *Client) reply(ctx context.Context, chat, id string, replies *nats.Subsc
 		if ctx.Err() != nil {
 			return protocol.Reply{}, fmt.Errorf("wait for the outcome: %w", ctx.Err())
 		}
+		if c.nc.IsClosed() { // for good: neither a reply nor an answer will come
+			return protocol.Reply{}, fmt.Errorf("wait for the outcome: %w", nats.ErrConnectionClosed)
+		}
 		if r, err := c.Outcome(ctx, chat, id); err == nil || errors.As(err, new(*RejectedError)) {
 			return r, err
 		}

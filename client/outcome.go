@@ -10,6 +10,7 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/protocol/transcript"
+	"github.com/nats-io/nats.go"
 )
 
 // Outcome is how a turn has ended.
@@ -117,6 +118,9 @@ func (w *Watcher) turn(ctx context.Context, number int, input string) (Outcome, 
 		query, isQuery := errors.AsType[*QueryError](err)
 		if err == nil || isQuery && query.Code != events.CodeUnavailable {
 			return found, err
+		}
+		if w.c.nc.IsClosed() { // for good: nobody will answer
+			return found, fmt.Errorf("watch: %w", nats.ErrConnectionClosed)
 		}
 		select {
 		case <-ctx.Done():
