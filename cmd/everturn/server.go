@@ -70,7 +70,7 @@ func (f storeFlags) start(ctx context.Context, s *surroundings, configure func(*
 	if err != nil {
 		return nil, err
 	}
-	if _, password := running.Credentials(); password != o.Password {
+	if _, password := running.Credentials(); password != "" && password != o.Password { // with --auth there is none
 		if err := os.WriteFile(filepath.Join(folder, passwordFile), []byte(password+"\n"), secretMode); err != nil {
 			return nil, errors.Join(fmt.Errorf("store: %w", err), running.Close())
 		}
