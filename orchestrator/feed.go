@@ -76,6 +76,9 @@ func (p *partial) add(d model.Delta) {
 		return // half a call is no part of anything
 	}
 	text := d.Text[:min(len(d.Text), events.MaxPartialBytes-p.bytes)] // a rune cut in two is repaired before it is kept
+	if text == "" {
+		return // nothing was said, or there is no room: no part is begun for it
+	}
 	p.bytes += len(text)
 	for i := len(p.list) - 1; i >= 0; i-- {
 		if p.list[i].part == d.Part && p.list[i].kind == d.Kind {

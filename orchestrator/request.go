@@ -131,8 +131,12 @@ func (o *Orchestrator) askHolder(ctx context.Context, d chat.Decision) chat.Hold
 // it came from, if that is known.
 func (o *Orchestrator) result(ctx context.Context, k events.Key, group string, body []byte) any {
 	var r protocol.Result
-	if err := decodeRequest(body, &r); err != nil {
-		// Nobody can ever read it. The call ends by its deadline.
+	err := decodeRequest(body, &r)
+	if err == nil && len(r.Runner) > maxWordBytes {
+		err = fmt.Errorf("runner: at most %d bytes are allowed", maxWordBytes)
+	}
+	if err != nil {
+		// Nobody can ever keep it. The call ends by its deadline.
 		o.refusedRequest(ctx, "result", k, err)
 		return protocol.ResultAnswer{Answer: protocol.ResultDropped, Why: err.Error()}
 	}
