@@ -14,8 +14,8 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
-// get asks a stream's leader for one message. One of the fields is set; First
-// goes with From.
+// get asks a stream's leader for one message: by Sequence, by Last, or by Next,
+// which may have a Sequence to begin at.
 //
 // The leader has every message that was ever acknowledged. A direct get is
 // answered by any replica, which may lack the newest: it is good only for what
