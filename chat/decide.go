@@ -25,8 +25,8 @@ type Live struct {
 // answer without any.
 type Decision struct {
 	// Events is everything that becomes true, in order, as one commit. Empty
-	// means that nothing does: such a "no" counts only on a state read from the
-	// leader after the message came.
+	// means that nothing does. No fence guards that, so it holds only for a state
+	// that the leader gave after the message had come.
 	Events []events.Event
 
 	// Large is content that stands in Events by digest only. It must be stored
@@ -67,12 +67,12 @@ func Handle(s State, m Message, at events.Time, live Live) Decision {
 	return d
 }
 
-// Decide returns the facts that follow from m in s, in order, and the answer
-// for whoever sent m.
+// Decide judges one message: which facts it makes true, in order, and what its
+// sender is told.
 //
-// It reads no clock, draws no random number and does no I/O. The same arguments
-// always give the same decision. A message that has already taken effect yields
-// no events, so it may come again.
+// Everything it depends on is in its arguments, so whoever repeats it comes to
+// the same decision. Once a message's facts are folded it makes nothing true any
+// more, and may be delivered as often as the bus likes.
 func Decide(s State, m Message, at events.Time, live Live) Decision {
 	switch m := m.(type) {
 	case Command:
@@ -88,5 +88,5 @@ func Decide(s State, m Message, at events.Time, live Live) Decision {
 	case TimerDue:
 		return Decision{Events: decideTimer(s, m)}
 	}
-	panic(fmt.Sprintf("chat: no decision for %T", m)) // a new message without a case: our bug
+	panic(fmt.Sprintf("chat: no decision for %T", m)) // the set is closed: a case is missing above
 }

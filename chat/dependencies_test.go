@@ -7,7 +7,8 @@ import (
 	"github.com/everturn/everturn/internal/deptest"
 )
 
-// Decisions are pure. If this fails, move the code; do not widen the list.
+// What a chat decides must not depend on the machine it is decided on, so an
+// import that is missing below belongs into another package.
 // Package sync is here for results that are computed once and shared.
 func TestDependencies(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,6 @@
 //	to do    = Owed(state)
 //	to show  = Prompt(state)
 //
-// What is owed is derived from the state and remembered nowhere else. Recovery
-// after a crash is therefore no special path: load, and do what is owed.
+// Nothing but the state says what is still to do, so a process that takes over
+// from one that was killed does what it would have done anyway.
 package chat

@@ -7,9 +7,8 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
-// Apply folds one commit, whose bytes have the given hash. It never fails and
-// never judges: whether the commit was allowed was settled when it was decided,
-// perhaps years ago.
+// Apply folds one commit, whose bytes have the given hash. It takes every fact as
+// it stands: the time to object was before the commit was written.
 func (s State) Apply(c events.Commit, hash string) State {
 	s = s.evolve(c)
 	s.prev, s.at = hash, c.At

@@ -23,8 +23,7 @@ const (
 
 // Prompt is what the model of the newest turn gets to read: the path of turns
 // that leads to it, in order. A step whose calls do not all have their results
-// is left out, so the view of every state, at any time, has exactly one result
-// after each call and no result without one.
+// is left out: whenever a chat is looked at, calls and results come in pairs.
 func Prompt(s State) model.Request {
 	if s.tip() == nil {
 		return model.Request{}
