@@ -75,7 +75,7 @@ type wireEvent struct {
 // the log and looks for a commit with its own ID before deciding anew.
 //
 // It comes wrapped: ask with [errors.Is].
-var ErrConflict = errors.New("chat has changed since it was loaded")
+var ErrConflict = errors.New("the chat has grown since it was read")
 
 // ErrMalformed means that bytes are no commit and never were one.
 var ErrMalformed = errors.New("not a commit")

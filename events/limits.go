@@ -2,8 +2,8 @@ package events
 
 import "time"
 
-// Sizes that a log may rely on. Reaching one is an event or a clear error,
-// never a silent cut.
+// Sizes that a log may rely on. What is cut at one of them says so where it
+// stands; everything else that is too large is turned away.
 const (
 	MaxCommitBytes    = 512 << 10 // one commit; the server's max_msg_size of LOG leaves room for headers
 	MaxInlineBytes    = 64 << 10  // larger content goes to the object store
