@@ -61,8 +61,8 @@ type Send struct {
 	Settings *events.Settings `json:"settings,omitempty"`
 }
 
-// Interrupt stops a turn. Without Turn it stops whatever turn runs when its
-// place in the order comes, so clients should name one.
+// Interrupt stops a turn. Without Turn that is the one that runs when the command
+// is decided, perhaps not the one its sender saw, so clients should name one.
 type Interrupt struct {
 	V      int    `json:"v"`
 	Turn   int    `json:"turn,omitempty"`
@@ -155,7 +155,7 @@ func (Continue) body()      {}
 // look at Code, with [errors.As]; the text is for people.
 type RefusedError struct {
 	Code   events.Code
-	Detail string // what was refused, never its content
+	Detail string // names what is wrong, and repeats at most a short piece of it
 }
 
 func (e *RefusedError) Error() string { return string(e.Code) + ": " + e.Detail }
@@ -239,8 +239,9 @@ func CommandID(header string, stored time.Time, sequence uint64) (string, error)
 	return DerivedCommandID(stored, sequence), nil
 }
 
-// DerivedCommandID is the id of a command that brought none: a ULID of the
-// stored time in ms, with the sequence as its 80 random bits, big-endian.
+// DerivedCommandID is the id of a command that brought none. Every replica
+// makes the same one, for it consists of where the message lies: a ULID of when
+// it was stored, whose random part is its sequence, big-endian.
 func DerivedCommandID(stored time.Time, sequence uint64) string {
 	var id ulid.ULID
 	_ = id.SetTime(uint64(stored.UnixMilli())) // fails after the year 10889
