@@ -6,8 +6,8 @@ import (
 	"github.com/everturn/everturn/internal/deptest"
 )
 
-// The loops know no NATS and no other loop. If this fails, move the code; do
-// not widen the list.
+// The loops know no NATS and no other loop. An import that is missing
+// below belongs elsewhere.
 func TestDependencies(t *testing.T) {
 	deptest.OnlyOurs(t, deptest.Ours("events", "protocol", "model", "chat")...)
 }

@@ -2,13 +2,13 @@
 // models and tools came to and which timers are due, decides, writes down what
 // follows, and sees to it that what is owed gets done.
 //
-// There is one rule for every message:
+// Whatever the message, six things happen in this order:
 //
 //	load, decide, commit, dispatch, answer, acknowledge
 //
-// A message is acknowledged only when everything it caused is stored. Whatever
-// stops in between, a process or a server, is made good by the next delivery of
-// the same message: deciding it again changes nothing, and dispatching again
+// The last of them removes the message, so until then nothing can get lost:
+// whatever stops in between, a process or a server, is made good by the next
+// delivery, because deciding it again changes nothing, and dispatching again
 // changes nothing. Any number of orchestrators work on one log. They do not
 // know of each other; the fence of each append is all that keeps order.
 //

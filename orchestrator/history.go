@@ -115,8 +115,8 @@ func (o *Orchestrator) read(ctx context.Context, k events.Key, e entry, through 
 	return o.whole(e, through)
 }
 
-// readBehindSnapshot is read from a snapshot on, which fits only if the log's
-// message at its sequence has its hash.
+// readBehindSnapshot is read from a snapshot on. It fits if the log has, where it
+// says, the very commit it was made after.
 func (o *Orchestrator) readBehindSnapshot(ctx context.Context, k events.Key, e entry, through uint64) (_ entry, fits bool, err error) {
 	for m, err := range o.bus.Log.Read(ctx, k, e.sequence-1, through) {
 		if err != nil {

@@ -131,8 +131,8 @@ type Blobs interface {
 	Get(ctx context.Context, k events.Key, d events.Digest) ([]byte, error)
 }
 
-// Tools is the registry of offered tools. Entries stay until a person removes
-// them: a runner that is away is no reason to forget what it can do.
+// Tools is the registry of offered tools. Only people take entries away: a
+// runner that is away is no reason to forget what it can do.
 type Tools interface {
 	// Offer stores the manifest by content and enters it under its group and name.
 	Offer(ctx context.Context, e protocol.ToolEntry) error

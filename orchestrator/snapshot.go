@@ -23,8 +23,8 @@ const (
 	minWorthwhileCommits = 2 // reading fewer costs no more than reading a snapshot
 )
 
-// snapshot is a folded state as the store holds it. It counts only if the log's
-// message at Seq has the hash. Rules and PromptRules are those its writer knew: a
+// snapshot is a folded state as the store holds it. It is believed when the
+// commit at Seq in the log turns out to have Hash. Rules and PromptRules are those its writer knew: a
 // state may hold turns that ran under them.
 type snapshot struct {
 	Seq         uint64          `json:"seq"`
