@@ -7,7 +7,7 @@ import (
 )
 
 // Projections know neither NATS nor decisions: what is shown never enters what
-// is decided. If this fails, move the code; do not widen the list.
+// is decided. An import that is missing below belongs elsewhere.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	deptest.OnlyOurs(t, deptest.Ours("events", "protocol", "protocol/transcript")...)

@@ -7,7 +7,7 @@ import (
 )
 
 // The loops declare ports and this package fits them without knowing the loops.
-// If this fails, move the shared type to protocol; do not widen the list.
+// A type that this package shares with a loop belongs into protocol.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	deptest.OnlyOurs(t, append(deptest.Ours("events", "protocol"), deptest.Module)...)
