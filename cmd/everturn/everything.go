@@ -94,7 +94,7 @@ func (e *everything) run(ctx context.Context, server *embedded.Server, name stri
 		nc, err := server.Connect(name)
 		if err == nil {
 			err = part(nc)
-			nc.Close() // after the part has returned: nothing is in flight any more
+			nc.Close() // the part has settled everything it had in hand by then
 		}
 		if err != nil {
 			e.failed(fmt.Errorf("%s: %w", name, err))

@@ -87,6 +87,6 @@ func (c *projectionsCommand) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
-	defer nc.Close() // after the service has returned: nothing is in flight any more
+	defer nc.Close() // the service has settled everything it had in hand by then
 	return parts.Domain(c.JSDomain).RunProjections(s.ctx, nc, version)
 }

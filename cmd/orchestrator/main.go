@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	defer nc.Close() // after the orchestrator has returned: nothing is in flight any more
+	defer nc.Close() // the orchestrator has settled everything it had in hand by then
 	return parts.Domain(g.JSDomain).RunOrchestrator(ctx, nc, g.Topology, g.Config, set.Find, func() {
 		if err := systemd.Ready(ctx); err != nil {
 			g.Config.Log.Warn("not told that we are ready", "error", err)

@@ -68,6 +68,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	defer nc.Close() // after the runner has returned: nothing is in flight any more
+	defer nc.Close() // the runner has settled everything it had in hand by then
 	return parts.Domain(g.JSDomain).RunTools(ctx, nc, g.Config, offered)
 }

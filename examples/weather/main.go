@@ -37,7 +37,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	defer nc.Close() // after the runner has returned: nothing is in flight any more
+	defer nc.Close() // the runner has settled everything it had in hand by then
 	bus, err := streams.OpenRunner(nc, streams.Options{})
 	if err != nil {
 		return err
