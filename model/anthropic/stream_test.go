@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -385,6 +386,39 @@ func TestTheEnvironmentNamesAProfile(t *testing.T) {
 		t.Errorf("%v: %v", h.Err, h.Err.Err)
 	}
 }
+
+func TestTheConnectionIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	p := stage.New(t, stage.Reply{Pieces: []string{stream(start) + text(0, "so") + ended("end_turn")}})
+	m := at(t, p.URL)
+	for range 3 {
+		if h := stage.Hear(t.Context(), t, m, asked); h.Err != nil {
+			t.Fatal(h.Err)
+		}
+	}
+	if list := p.Requests(); list[0].From != list[2].From {
+		t.Errorf("asked from %s and from %s", list[0].From, list[2].From)
+	}
+}
+
+// Whatever is sent, there is one end, and nobody panics.
+func FuzzStream(f *testing.F) {
+	f.Add(stream(start) + text(0, "so") + ended("end_turn"))
+	f.Fuzz(func(t *testing.T, body string) {
+		header := http.Header{"Content-Type": {"text/event-stream"}}
+		m := at(t, "http://memory.invalid", func(c *anthropic.Config) {
+			c.Transport = carrier(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+			})
+		})
+		_ = stage.Hear(t.Context(), t, m, asked)
+	})
+}
+
+// carrier answers without a network.
+type carrier func(*http.Request) (*http.Response, error)
+
+func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
 func TestConfigProblemsAreAllReported(t *testing.T) {
 	t.Parallel()

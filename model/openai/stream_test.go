@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -448,6 +449,39 @@ func TestTheKeyIsToldToNobody(t *testing.T) {
 		t.Errorf("sent %q without a key", got)
 	}
 }
+
+func TestTheConnectionIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	p := stage.New(t, stage.Reply{Pieces: []string{stage.Events(first, north, ended, done)}})
+	m := at(t, p.URL)
+	for range 3 {
+		if h := stage.Hear(t.Context(), t, m, asked); h.Err != nil {
+			t.Fatal(h.Err)
+		}
+	}
+	if list := p.Requests(); list[0].From != list[2].From {
+		t.Errorf("asked from %s and from %s", list[0].From, list[2].From)
+	}
+}
+
+// Whatever is sent, there is one end, and nobody panics.
+func FuzzStream(f *testing.F) {
+	f.Add(stage.Events(first, north, ended, done))
+	f.Fuzz(func(t *testing.T, body string) {
+		header := http.Header{"Content-Type": {"text/event-stream"}}
+		m := at(t, "http://memory.invalid", func(c *openai.Config) {
+			c.Transport = carrier(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+			})
+		})
+		_ = stage.Hear(t.Context(), t, m, asked)
+	})
+}
+
+// carrier answers without a network.
+type carrier func(*http.Request) (*http.Response, error)
+
+func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
 func TestConfigProblemsAreAllReported(t *testing.T) {
 	t.Parallel()

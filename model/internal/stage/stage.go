@@ -26,6 +26,7 @@ type Reply struct {
 
 // Request is what the provider was asked.
 type Request struct {
+	From   string // who asked: another connection is another place
 	Path   string
 	Header http.Header
 	Body   string
@@ -79,7 +80,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client has left
 	}
-	reply := p.next(Request{Path: r.URL.Path, Header: r.Header.Clone(), Body: string(body)})
+	reply := p.next(Request{From: r.RemoteAddr, Path: r.URL.Path, Header: r.Header.Clone(), Body: string(body)})
 	if reply.Status == 0 {
 		reply.Status = http.StatusOK
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -88,9 +88,13 @@ func (x *Exchange) heard(h Heard) {
 	switch h {
 	case Nothing:
 	case Content:
-		x.patience.left = x.limits.ContentSilence
+		if !x.ended {
+			x.patience.left = x.limits.ContentSilence
+		}
 	case End:
-		x.ended = true
+		if !x.ended {
+			x.ended, x.patience.left = true, x.limits.Trailer
+		}
 	}
 }
 
@@ -101,7 +105,7 @@ func (x *Exchange) wait() (done func()) {
 	limit, expired := x.limits.Silence, error(&SilenceError{What: "nothing", For: x.limits.Silence})
 	switch {
 	case x.ended:
-		limit, expired = x.limits.Trailer, errTrailer
+		limit, expired = x.patience.left, errTrailer
 	case x.patience.left < limit:
 		limit, expired = x.patience.left, &SilenceError{What: "no content", For: x.limits.ContentSilence}
 	}
@@ -116,7 +120,7 @@ func (x *Exchange) wait() (done func()) {
 type patience struct {
 	mu    sync.Mutex
 	timer *time.Timer
-	left  time.Duration // until content must have come
+	left  time.Duration // until content, or the end of the stream, must have come
 }
 
 func (p *patience) start(limit time.Duration, expired func()) {

@@ -2,6 +2,7 @@ package wiretap_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -221,6 +222,7 @@ func TestSilence(t *testing.T) {
 		after  time.Duration
 		what   string
 		events int
+		every  time.Duration // between keep-alives; 0: 10 s
 	}{
 		{
 			name:  "no byte for 180 s",
@@ -242,6 +244,16 @@ func TestSilence(t *testing.T) {
 			feed:  func(w io.Writer, _ func() bool) { fmt.Fprint(w, "data: word\n\ndata: the end\n\n") },
 			notes: notes{content: "word", end: "the end"}, after: 5 * time.Second, events: 2,
 		},
+		{
+			name: "the answer is whole but the stream is kept alive",
+			feed: func(w io.Writer, alive func() bool) {
+				fmt.Fprint(w, "data: word\n\ndata: the end\n\n")
+				for alive() {
+					fmt.Fprint(w, "data: word and the end\n\n")
+				}
+			},
+			notes: notes{content: "word", end: "the end"}, after: 5 * time.Second, events: 2, every: time.Second,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -253,7 +265,7 @@ func TestSilence(t *testing.T) {
 					select {
 					case <-ctx.Done():
 						return false
-					case <-time.After(10 * time.Second):
+					case <-time.After(cmp.Or(tt.every, 10*time.Second)):
 						return true
 					}
 				})
