@@ -84,6 +84,9 @@ func (o *Orchestrator) speakUp(ctx context.Context, d protocol.Delivery) {
 // that was paid for, or be about to. The attempt is closed, and the next one is
 // requested as work of its own.
 func (o *Orchestrator) runAttempt(ctx context.Context, w protocol.ModelWork, deliveries uint64) error {
+	if o.isStopping() {
+		return errStopping // before anything is paid for
+	}
 	k := w.Key()
 	if deliveries > 1 {
 		return o.closeLost(ctx, w)
