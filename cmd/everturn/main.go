@@ -62,7 +62,8 @@ func signals() (received <-chan os.Signal, stop func()) {
 	return c, func() { signal.Stop(c) }
 }
 
-// run is main without the process around it.
+// run is the whole command but for the end of the process, which it leaves to its
+// caller.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	s := &surroundings{ctx: ctx, stdin: os.Stdin, stdout: stdout, stderr: stderr, signals: signals}
 	return s.run(args)

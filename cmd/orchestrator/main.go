@@ -39,7 +39,8 @@ type grammar struct {
 	orchestrator.Config
 }
 
-// run is main without the process around it.
+// run is the whole command but for the end of the process, which it leaves to its
+// caller.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	var g grammar
 	variables := []kong.Option{kong.Vars{"log_level": "INFO"}, cli.Version("orchestrator", version, commit, date)}

@@ -39,7 +39,8 @@ type grammar struct {
 	Ledger    string `placeholder:"FILE" help:"Also offer the test tools: wait, and append_ledger, which appends a line to this file for each of its effects."`
 }
 
-// run is main without the process around it.
+// run is the whole command but for the end of the process, which it leaves to its
+// caller.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	var g grammar
 	variables := []kong.Option{kong.Vars{"log_level": "INFO"}, cli.Version("toolrunner", version, commit, date)}
