@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// lookEvery is how often a worker asks whether its attempt is still open.
-	lookEvery = 5 * time.Second
+	// lookEvery is how often a worker asks whether its attempt is still open, so
+	// that it ends within 6 s although the stop message was lost.
+	lookEvery = 4 * time.Second
 
 	// Deltas are sent on when they are this old or this long.
 	feedDelay    = 30 * time.Millisecond

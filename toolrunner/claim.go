@@ -23,7 +23,7 @@ const (
 
 	busyAway = 2 * time.Second // if an answer of busy names no time
 
-	askEvery = 5 * time.Second        // whether a running call is still wanted
+	askEvery = 4 * time.Second        // whether a running call is still wanted: it ends within 6 s, whatever is lost
 	askPause = 500 * time.Millisecond // before asking that again after no answer
 )
 
