@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -413,6 +415,17 @@ func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	h := stage.Hear(t.Context(), t, at(t, "http://127.0.0.1:1"), asked)
 	if h.Err == nil || h.Err.Class != events.ClassTransport {
+		t.Errorf("got %v", h.Err)
+	}
+}
+
+func TestNobodyThereInTime(t *testing.T) {
+	t.Parallel()
+	late := &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	m := at(t, "http://memory.invalid", func(c *openai.Config) {
+		c.Transport = carrier(func(*http.Request) (*http.Response, error) { return nil, late })
+	})
+	if h := stage.Hear(t.Context(), t, m, asked); h.Err == nil || h.Err.Class != events.ClassStreamSilence {
 		t.Errorf("got %v", h.Err)
 	}
 }
