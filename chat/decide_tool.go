@@ -234,6 +234,9 @@ func decideResult(s State, m Result) Decision {
 	if e.Status != events.ToolOK {
 		e.IsError = true
 	}
+	if !e.Blob.Valid() {
+		e.Blob = "" // a name of nothing
+	}
 	e.Parts, e.Truncated = cutParts(m.Parts, m.Truncated)
 	return Decision{Events: []events.Event{e}, Result: &protocol.ResultAnswer{Answer: protocol.ResultCommitted}}
 }
@@ -251,7 +254,9 @@ func cutParts(parts []events.Part, truncated bool) ([]events.Part, bool) {
 		switch p.Type {
 		case events.PartText, events.PartData:
 		case events.PartImage, events.PartFile, events.PartSource:
-			kept = append(kept, p)
+			if len(kept) < maxInputParts && (p.Blob == "" || p.Blob.Valid()) {
+				kept = append(kept, p)
+			}
 			continue
 		case events.PartReasoning, events.PartCall, events.PartProviderCall, events.PartProviderResult:
 			continue // nothing a tool can say

@@ -8,11 +8,12 @@ import (
 	"github.com/everturn/everturn/events"
 )
 
-// maxModelBytes bounds the name of a model, maxTools the names in a list.
-const (
-	maxModelBytes = 128
-	maxTools      = 128
-)
+// MaxTools is how many tools a turn may have, and so how many can be on offer:
+// they are all written down when a turn starts.
+const MaxTools = 128
+
+// maxModelBytes bounds the name of a model.
+const maxModelBytes = 128
 
 // invalidSettings says what is wrong with settings, or nothing. It does not ask
 // whether a model or tool exists: that may change until the turn starts.
@@ -31,8 +32,8 @@ func invalidSettings(s events.Settings) string {
 	if events.RepairText(s.System) != s.System {
 		return "system: has characters that are not text"
 	}
-	if s.Tools != nil && len(*s.Tools) > maxTools {
-		return fmt.Sprintf("tools: %d names, at most %d are allowed", len(*s.Tools), maxTools)
+	if s.Tools != nil && len(*s.Tools) > MaxTools {
+		return fmt.Sprintf("tools: %d names, at most %d are allowed", len(*s.Tools), MaxTools)
 	}
 	if l := s.Limits; l != nil {
 		if l.Steps < 0 || l.Steps > events.MaxStepsPerTurn {
@@ -101,8 +102,8 @@ func resolve(s events.Settings, live Live) events.Effective {
 		e.Limits.Steps = events.MaxStepsPerTurn
 	}
 	for _, tool := range live.Tools {
-		if s.Tools == nil || slices.Contains(*s.Tools, tool.Name) {
-			e.Tools = append(e.Tools, tool)
+		if len(e.Tools) < MaxTools && (s.Tools == nil || slices.Contains(*s.Tools, tool.Name)) {
+			e.Tools = append(e.Tools, tool) // no more are taken when they are offered
 		}
 	}
 	return e

@@ -56,6 +56,8 @@ func (o *Orchestrator) enter(ctx context.Context, group, runner string, m protoc
 		case known.Digest == digest:
 			return nil // as it is: runners offer again and again
 		}
+	} else if n := len(o.tools.offered()); n >= chat.MaxTools {
+		return fmt.Errorf("manifest %q: %d tools are on offer, and no more are taken", m.Name, n)
 	}
 	try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
 	defer cancel()

@@ -100,10 +100,12 @@ func (r *Runner) ask(ctx context.Context, chat events.Key, c protocol.Claim) (pr
 //
 // The question is the claim once more. It changes nothing: the call has been
 // started by this very claim, or needs no start. Granted and busy both mean
-// that nobody has ended it.
-func (r *Runner) watch(ctx context.Context, e *entry, c protocol.Claim) {
+// that nobody has ended it. From until on, close to the call's deadline, every
+// claim is told that it is over, also that of a call which may finish in time:
+// then only a stop message counts.
+func (r *Runner) watch(ctx context.Context, e *entry, c protocol.Claim, until events.Time) {
 	next := askEvery
-	for pause(ctx, next) {
+	for pause(ctx, next) && events.At(r.cfg.Clock().Add(events.Skew)) < until {
 		next = askEvery
 		switch answer, err := r.ask(ctx, e.chat, c); {
 		case err != nil:

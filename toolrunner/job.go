@@ -171,7 +171,7 @@ func (r *Runner) runLicensed(
 		default:
 			return later(l.away)
 		}
-		end := r.executeWatched(ctx, e, c, t, call, r.timeout(w, t), l.until)
+		end := r.executeWatched(ctx, e, c, w, t, call, l.until)
 		if end.late {
 			r.metrics.expired.Add(reporting, 1)
 			continue
@@ -189,14 +189,14 @@ func (r *Runner) runLicensed(
 
 // executeWatched runs the tool and meanwhile asks whether it is still wanted.
 func (r *Runner) executeWatched(
-	ctx context.Context, e *entry, c protocol.Claim, t offered, call Call, timeout time.Duration, until time.Time,
+	ctx context.Context, e *entry, c protocol.Claim, w protocol.ToolWork, t offered, call Call, until time.Time,
 ) ending {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
-	watcher.Go(func() { r.watch(watching, e, c) })
+	watcher.Go(func() { r.watch(watching, e, c, w.Deadline.Add(-events.Dead)) })
 	defer watcher.Wait()
 	defer stop()
-	return r.execute(ctx, t, call, timeout, until)
+	return r.execute(ctx, t, call, r.timeout(w, t), until)
 }
 
 // timeout is the one the turn was started with; the manifest's stands in.
