@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,5 +217,51 @@ func TestCompletion(t *testing.T) {
 		if r := command(t, strings.NewReader(""), nil, "completion", shell); !strings.Contains(r.out, "everturn __complete") {
 			t.Errorf("%s: %q", shell, r.out)
 		}
+	}
+}
+
+// In an installation with accounts each user sees what is theirs; the operator
+// sees everything, and with the system account how the server syncs.
+func TestDoctorByRole(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &buffer{written: make(chan struct{}, 1)}
+	ended := make(chan error, 1)
+	go func() {
+		s := &surroundings{ctx: ctx, stdout: out, stderr: io.Discard}
+		err := s.run([]string{"server", "--auth", "--store", store, "--port", "0"})
+		cancel() // nothing more comes
+		ended <- err
+	}()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	out.await(ctx, "system.json")
+	as := func(role string, args ...string) ran {
+		return command(t, strings.NewReader(""), nil, append(args, "--context", filepath.Join(store, "roles", role+".json"))...)
+	}
+	if r := as("operator", "streams", "apply"); r.code != 0 {
+		t.Fatal(r.failure)
+	}
+	operator := as("operator", "doctor", "--json", "--wait", "1s", "--system-account", filepath.Join(store, "roles", "system.json"))
+	for _, check := range []string{"jetstream", "streams", "storage", "clock", "sync"} {
+		if verdict, detail := verdictOf(t, operator, check); verdict != verdictOK {
+			t.Errorf("operator: %s: %s: %s", check, verdict, detail)
+		}
+	}
+	client := as("client-default", "doctor", "--json")
+	if verdict, detail := verdictOf(t, client, "jetstream"); verdict != verdictWarn || !strings.Contains(detail, "not checked") {
+		t.Errorf("client: jetstream: %s: %s", verdict, detail)
+	}
+	// Nobody runs here, and doctor says so.
+	if verdict, _ := verdictOf(t, client, "commands"); verdict != verdictFail || client.code != 1 {
+		t.Errorf("client: code %d, commands: %s", client.code, verdict)
+	}
+	if r := as("runner-builtin", "send", "hello"); r.code != 6 {
+		t.Errorf("a runner that sends: code %d: %v", r.code, r.failure)
 	}
 }

@@ -22,8 +22,9 @@ type doctorCommand struct {
 	topologyFlags
 	models.Source
 
-	Monitor string `placeholder:"URL" help:"The server's monitoring address, such as http://127.0.0.1:8222: tells how it syncs."`
-	JSON    bool   `help:"Print each finding as one JSON object."`
+	Monitor       string `placeholder:"URL" help:"The server's monitoring address, such as http://127.0.0.1:8222: tells how it syncs."`
+	SystemAccount string `placeholder:"CONTEXT" help:"Context of a user of the server's system account: tells the same."`
+	JSON          bool   `help:"Print each finding as one JSON object."`
 }
 
 // verdicts of a check.
@@ -48,6 +49,7 @@ type doctor struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	client  *client.Client
+	hidden  bool // this user may not ask about streams
 	fails   int
 	warns   int
 	printed error
@@ -73,7 +75,7 @@ func (c *doctorCommand) Run(s *surroundings) error {
 		return fmt.Errorf("jetstream: %w", err)
 	}
 	for _, check := range []func(context.Context){
-		d.server, d.jetStream, d.sync, d.streams, d.storage, d.clock, d.commands, d.queries, d.feed, d.workers, d.models, d.sandbox,
+		d.server, d.sync, d.jetStream, d.streams, d.storage, d.clock, d.workers, d.commands, d.queries, d.feed, d.models, d.sandbox,
 	} {
 		ctx, cancel := context.WithTimeout(s.ctx, checkTime)
 		check(ctx)

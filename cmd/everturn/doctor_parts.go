@@ -63,7 +63,7 @@ func (d *doctor) feed(ctx context.Context) {
 		w.Close()
 	}
 	switch {
-	case d.forbidden("everturn.feed"):
+	case errors.Is(err, client.ErrNotAllowed), d.forbidden(protocol.Root + ".feed"):
 		d.fail("feed", "this user may not watch chats of tenant "+d.c.Tenant, "check --tenant and the credentials")
 	case err != nil:
 		d.fail("feed", err.Error(), "check the connection")
@@ -75,6 +75,9 @@ func (d *doctor) feed(ctx context.Context) {
 // workers checks that somebody waits for the work there is: for each pool of
 // models an orchestrator, for each group of tools a runner.
 func (d *doctor) workers(ctx context.Context) {
+	if d.hidden {
+		return
+	}
 	work, err := d.js.Stream(ctx, streams.WorkStream)
 	if err != nil {
 		d.warn("workers", "not visible: "+err.Error(), "")

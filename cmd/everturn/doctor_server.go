@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/everturn/everturn/internal/connect"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -63,8 +64,10 @@ func (d *doctor) jetStream(ctx context.Context) {
 	switch {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		d.fail("jetstream", "it is off for this account", "start the server with -js, or enable it for the account")
-	case d.forbidden("$JS.API.INFO"):
-		d.warn("jetstream", "this user may not ask about it", "that is right for a client; run doctor as the operator to check the rest")
+	case d.forbidden("API.INFO"):
+		d.hidden = true
+		d.warn("jetstream", "this user may not ask about it, so streams, storage, clock and workers are not checked",
+			"that is right for a client or a runner; run doctor as the operator for the rest")
 	case err != nil:
 		d.fail("jetstream", err.Error(), "start the server with -js; on a cluster, wait for a leader")
 	default:
@@ -86,14 +89,20 @@ func (d *doctor) forbidden(subject string) bool {
 // tells that only at its monitoring address.
 func (d *doctor) sync(ctx context.Context) {
 	const do = "run the server with sync_interval: always in its jetstream block; the default may lose two minutes at a power cut"
-	if d.c.Monitor == "" {
-		d.warn("sync", "not visible over this connection", "name the monitoring address with --monitor, or look for sync_interval: always in the server's configuration")
+	var interval syncConfig
+	var err error
+	switch {
+	case d.c.Monitor != "":
+		interval, err = monitored(ctx, d.c.Monitor)
+	case d.c.SystemAccount != "":
+		interval, err = asked(ctx, connect.Flags{Server: d.c.Server, Context: d.c.SystemAccount, Timeout: d.c.Timeout, Logger: d.c.Logger})
+	default:
+		d.warn("sync", "not visible for this user", "name a user of the system account with --system-account, or the monitoring address with --monitor; or look for sync_interval: always in the server's configuration")
 		return
 	}
-	interval, err := monitored(ctx, d.c.Monitor)
 	switch {
 	case err != nil:
-		d.warn("sync", err.Error(), "check --monitor")
+		d.warn("sync", err.Error(), "check --monitor or --system-account")
 	case interval.SyncAlways:
 		d.ok("sync", "always: what is acknowledged is on the disk")
 	default:
@@ -107,6 +116,26 @@ type syncConfig struct {
 	SyncInterval time.Duration `json:"sync_interval"`
 }
 
+// asked is what the server tells a user of its system account.
+func asked(ctx context.Context, flags connect.Flags) (syncConfig, error) {
+	var answer struct {
+		Data struct {
+			Config syncConfig `json:"config"`
+		} `json:"data"`
+	}
+	nc, err := flags.Connect("everturn doctor")
+	if err != nil {
+		return answer.Data.Config, err
+	}
+	defer nc.Close()
+	m, err := nc.RequestWithContext(ctx, "$SYS.REQ.SERVER.PING.JSZ", []byte(`{"config":true}`))
+	if err != nil {
+		return answer.Data.Config, fmt.Errorf("ask the system account: %w", err)
+	}
+	return answer.Data.Config, json.Unmarshal(m.Data, &answer)
+}
+
+// monitored is what the server tells at its monitoring address.
 func monitored(ctx context.Context, base string) (syncConfig, error) {
 	var answer struct {
 		Config syncConfig `json:"config"`
@@ -129,6 +158,9 @@ func monitored(ctx context.Context, base string) (syncConfig, error) {
 
 // streams compares the server with the topology.
 func (d *doctor) streams(ctx context.Context) {
+	if d.hidden {
+		return
+	}
 	const apply = "run `everturn streams diff`, then `everturn streams apply`"
 	topology, err := d.c.load()
 	if err != nil {
@@ -137,9 +169,6 @@ func (d *doctor) streams(ctx context.Context) {
 	}
 	plan, err := topology.Diff(ctx, d.js, streams.ApplyOptions{})
 	switch {
-	case err != nil && errors.Is(d.nc.LastError(), nats.ErrPermissionViolation):
-		d.warn("streams", "this user may not ask about them", "run doctor as the operator")
-		return
 	case err != nil:
 		d.fail("streams", err.Error(), apply)
 		return
@@ -167,6 +196,9 @@ func (d *doctor) streams(ctx context.Context) {
 
 // storage checks how full everything is that has a limit.
 func (d *doctor) storage(ctx context.Context) {
+	if d.hidden {
+		return
+	}
 	const do = "make room on the disk, or raise the limit (max_bytes in streams.yaml, then `everturn streams apply`); a full one stops every chat"
 	worst, fullest := 0, ""
 	note := func(what string, used, limit uint64) {
@@ -204,6 +236,9 @@ func (d *doctor) storage(ctx context.Context) {
 
 // clock compares this machine's with the server's.
 func (d *doctor) clock(ctx context.Context) {
+	if d.hidden {
+		return
+	}
 	clock, err := streams.ClockOffset(ctx, d.nc, streams.Options{Domain: d.c.JSDomain, Try: checkTime}, time.Now)
 	switch {
 	case err != nil:
