@@ -103,6 +103,9 @@ func (t *talk) run(ctx context.Context) error {
 		}
 		select {
 		case sig := <-t.signals:
+			if t.person {
+				fmt.Fprintln(t.s.stdout) // the prompt stands there
+			}
 			return cli.Signalled(sig)
 		case line, ok := <-lines:
 			switch {
