@@ -94,7 +94,9 @@ func (o *Orchestrator) runAttempt(ctx context.Context, w protocol.ModelWork, del
 	l := &listener{o: o, key: k, work: w, poke: make(chan struct{}, 1)}
 	o.attempts.add(l) // before the chat is looked at: a stop message that comes from now on is heard
 	defer o.attempts.remove(l)
-	e, err := o.openOrFresh(ctx, w)
+	// The leader's word, not the cache: a timer of long ago may have dispatched
+	// this attempt once more just when it ended elsewhere, and asking costs money.
+	e, err := o.freshly(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -193,17 +195,6 @@ func (o *Orchestrator) freshly(ctx context.Context, k events.Key) (entry, error)
 			return e, err
 		}
 	}
-}
-
-// openOrFresh gives a state in which the attempt is open, or the leader's word
-// that it is not. A cached one will do for a yes: it has the commit that
-// requested the attempt, and the answer's own commit is fenced. If somebody else
-// has closed the attempt since, the worker hears of it as it always does.
-func (o *Orchestrator) openOrFresh(ctx context.Context, w protocol.ModelWork) (entry, error) {
-	if e, ok := o.cache.get(w.Key()); ok && e.state.AttemptOpen(w.Step, w.Attempt) {
-		return e, nil
-	}
-	return o.freshly(ctx, w.Key())
 }
 
 // ask builds the request, has l ask the model and gives what came of it.
