@@ -90,7 +90,7 @@ $(RELEASER):
 
 .PHONY: portable
 portable: ## compiles everything for macOS, tests too
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 GOFLAGS=-trimpath go vet ./...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 GOFLAGS=-trimpath go vet -tags processes,defects ./...
 
 .PHONY: reproducible
 reproducible: ## builds twice, in different folders and once from nothing, and compares
