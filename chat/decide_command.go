@@ -33,7 +33,7 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 	create, isCreate := c.Body.(protocol.Create)
 	if !s.Exists() {
 		if !isCreate {
-			return refused(events.CodeUnknownChat, "chat %s does not exist; create it first", c.Body.Verb())
+			return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
 		}
 		return decideCreate(create, c)
 	}

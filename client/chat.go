@@ -31,6 +31,22 @@ func (c *Client) Ensure(ctx context.Context, chat string) (string, error) {
 	return chat, err
 }
 
+// SendNew is [Client.SendInput] in a chat that is made first unless it is there.
+// Both commands are stored before either is waited for: what was said is
+// accepted also while nobody is there to decide.
+func (c *Client) SendNew(ctx context.Context, chat string, send protocol.Send) (string, protocol.Reply, error) {
+	if chat == "" {
+		chat = NewID()
+	}
+	if _, err := c.Head(ctx, chat); err != nil { // unknown, or nobody says
+		if err := c.Submit(ctx, chat, NewID(), protocol.Create{V: protocol.Version}); err != nil {
+			return chat, protocol.Reply{}, err
+		}
+	}
+	r, err := c.SendInput(ctx, chat, send)
+	return chat, r, err
+}
+
 // Send says a text in a chat that exists. The reply names the turn it has
 // started, or the input that waits until the turn that runs has ended.
 func (c *Client) Send(ctx context.Context, chat, text string) (protocol.Reply, error) {

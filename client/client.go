@@ -96,30 +96,39 @@ func (c *Client) Command(ctx context.Context, chat string, body protocol.Body) (
 // CommandWithID is [Client.Command] with an id the caller minted: the same id is
 // the same command, however often it is sent.
 func (c *Client) CommandWithID(ctx context.Context, chat, id string, body protocol.Body) (protocol.Reply, error) {
-	key := c.Key(chat)
-	if err := key.Validate(); err != nil {
+	if err := c.Key(chat).Validate(); err != nil {
 		return protocol.Reply{}, err
-	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		return protocol.Reply{}, fmt.Errorf("encode %s: %w", body.Verb(), err)
 	}
 	replies, err := c.nc.SubscribeSync(protocol.ReplySubject(c.tenant, id))
 	if err != nil {
 		return protocol.Reply{}, fmt.Errorf("subscribe to the reply: %w", err)
 	}
 	defer func() { _ = replies.Unsubscribe() }() // fails only on a closed connection
+	if err := c.Submit(ctx, chat, id, body); err != nil {
+		return protocol.Reply{}, err
+	}
+	return c.reply(ctx, chat, id, replies)
+}
 
+// Submit stores a command and does not wait until it is decided. Without an
+// error it is accepted: it takes effect, in the order in which commands of the
+// chat were stored, or is rejected on record.
+func (c *Client) Submit(ctx context.Context, chat, id string, body protocol.Body) error {
+	key := c.Key(chat)
+	if err := key.Validate(); err != nil {
+		return err
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", body.Verb(), err)
+	}
 	msg := nats.NewMsg(protocol.CommandSubject(key, string(body.Verb())))
 	msg.Data = data
 	msg.Header.Set(protocol.HeaderID, id)
 	if c.by != "" {
 		msg.Header.Set(protocol.HeaderBy, c.by)
 	}
-	if err := c.store(ctx, msg); err != nil {
-		return protocol.Reply{}, err
-	}
-	return c.reply(ctx, chat, id, replies)
+	return c.store(ctx, msg)
 }
 
 // store publishes until the stream has taken the message.
@@ -265,7 +274,10 @@ func (c *Client) Query(ctx context.Context, name string, request, response any) 
 		if err := json.Unmarshal(msg.Data, &r); err != nil || r.Code == "" {
 			r.Code = events.CodeUnavailable
 		}
-		return &QueryError{Code: r.Code, Status: status, Message: msg.Header.Get(headerServiceError)}
+		if r.Message == "" {
+			r.Message = msg.Header.Get(headerServiceError)
+		}
+		return &QueryError{Code: r.Code, Status: status, Message: r.Message}
 	}
 	if err := json.Unmarshal(msg.Data, response); err != nil {
 		return fmt.Errorf("query %s: %w", name, err)

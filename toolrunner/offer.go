@@ -2,6 +2,7 @@ package toolrunner
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/everturn/everturn/protocol"
@@ -11,6 +12,7 @@ import (
 const (
 	offerWait       = 5 * time.Second       // for an answer
 	firstOfferPause = 50 * time.Millisecond // before the second try: orchestrators may be starting, too
+	quietOffers     = 5                     // tries in vain that nobody is told of
 	maxOfferPause   = 15 * time.Second      // between tries while nobody answers
 )
 
@@ -19,9 +21,9 @@ const (
 // days.
 func (r *Runner) offers(ctx context.Context) {
 	next := firstOfferPause
-	for ctx.Err() == nil {
-		if r.offerOnce(ctx) {
-			next = firstOfferPause
+	for try := 0; ctx.Err() == nil; try++ {
+		if r.offerOnce(ctx, try) {
+			try, next = -1, firstOfferPause
 			pause(ctx, r.cfg.OfferEvery)
 			continue
 		}
@@ -30,7 +32,7 @@ func (r *Runner) offers(ctx context.Context) {
 	}
 }
 
-func (r *Runner) offerOnce(ctx context.Context) bool {
+func (r *Runner) offerOnce(ctx context.Context, try int) bool {
 	asking, cancel := context.WithTimeout(ctx, offerWait)
 	defer cancel()
 	answer, err := r.bus.Offer(asking, protocol.Offer{
@@ -38,7 +40,11 @@ func (r *Runner) offerOnce(ctx context.Context) bool {
 	})
 	if err != nil {
 		if ctx.Err() == nil {
-			r.log.Warn("no orchestrator took the offer of tools", "error", err)
+			level := slog.LevelDebug // while everything starts that is no news
+			if try >= quietOffers {
+				level = slog.LevelWarn
+			}
+			r.log.Log(ctx, level, "no orchestrator takes the offer of tools; is one running?", "error", err)
 		}
 		return false
 	}

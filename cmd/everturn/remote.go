@@ -12,6 +12,7 @@ import (
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/connect"
 	"github.com/everturn/everturn/protocol"
 )
@@ -59,7 +60,7 @@ const maxInputBytes = protocol.MaxCommandBytes
 // text is words as one text; a single "-" is standard input.
 func (s *surroundings) text(words []string) (string, error) {
 	if len(words) != 1 || words[0] != "-" {
-		return strings.Join(words, " "), nil
+		return something(strings.Join(words, " "))
 	}
 	b, err := io.ReadAll(io.LimitReader(s.stdin, maxInputBytes+1))
 	if err != nil {
@@ -68,7 +69,15 @@ func (s *surroundings) text(words []string) (string, error) {
 	if len(b) > maxInputBytes {
 		return "", fmt.Errorf("standard input: more than %d bytes", maxInputBytes)
 	}
-	return strings.TrimRight(string(b), "\n"), nil
+	return something(strings.TrimRight(string(b), "\n"))
+}
+
+// something is text, unless there is none: nobody means to pay for that.
+func something(text string) (string, error) {
+	if strings.TrimSpace(text) == "" {
+		return "", cli.Exit(cli.ExitUsage, errors.New("nothing to say: the text is empty"))
+	}
+	return text, nil
 }
 
 // sendCommand is `everturn send`.
@@ -88,11 +97,7 @@ func (c *sendCommand) Run(s *surroundings) error {
 		return err
 	}
 	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
-		chat, err := cl.Ensure(ctx, c.Chat)
-		if err != nil {
-			return err
-		}
-		r, err := cl.SendInput(ctx, chat, protocol.Send{Parts: []events.Part{events.Text(said)}, Mode: events.SendMode(c.Mode)})
+		chat, r, err := cl.SendNew(ctx, c.Chat, protocol.Send{Parts: []events.Part{events.Text(said)}, Mode: events.SendMode(c.Mode)})
 		return s.decided(chat, r, err, c.JSON)
 	})
 }

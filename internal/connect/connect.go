@@ -189,7 +189,7 @@ func (f *Flags) explain(err error, servers []string) error {
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
 		errors.Is(err, nats.ErrAccountAuthExpired):
-		return fmt.Errorf("connect to %s: %w: check --creds, --user and --password, or the context (%w)", where, ErrUnauthorized, err)
+		return fmt.Errorf("connect to %s: %w: check NATS_URL, --creds, --user and --password, or the context (%w)", where, ErrUnauthorized, err)
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
 		return fmt.Errorf("%w at %s: start one with `everturn server`, or say where it is with --server or NATS_URL (%w)", ErrUnreachable, where, err)
 	case where == "":

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -51,6 +52,25 @@ func (t Topology) apply(ctx context.Context, nc *nats.Conn, d Domain, ackWait ti
 	return topology, nil
 }
 
+// keep sets the streams up again after each reconnect, until the function it
+// gives is called: a server that was started anew has lost what it keeps in
+// memory.
+func (t Topology) keep(ctx context.Context, nc *nats.Conn, d Domain, cfg orchestrator.Config) (stop func()) {
+	connected := nc.StatusChanged(nats.CONNECTED)
+	var keeper sync.WaitGroup
+	keeper.Go(func() {
+		for range connected {
+			if _, err := t.apply(ctx, nc, d, cfg.AckWait); err != nil && ctx.Err() == nil && cfg.Log != nil {
+				cfg.Log.Warn("streams not set up again after a reconnect", "error", err)
+			}
+		}
+	})
+	return func() {
+		nc.RemoveStatusListener(connected)
+		keeper.Wait()
+	}
+}
+
 // RunOrchestrator is [Domain.RunOrchestrator] in the server's own domain.
 func RunOrchestrator(
 	ctx context.Context, nc *nats.Conn, t Topology, cfg orchestrator.Config, models orchestrator.Models, ready func(),
@@ -67,6 +87,9 @@ func (d Domain) RunOrchestrator(
 	topology, err := t.apply(ctx, nc, d, cfg.AckWait)
 	if err != nil {
 		return err
+	}
+	if t.ManageAssets {
+		defer t.keep(ctx, nc, d, cfg)()
 	}
 	options := streams.Options{Topology: topology, AckWait: cfg.AckWait, Domain: string(d)}
 	bus, err := streams.Open(ctx, nc, options)
