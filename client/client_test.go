@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -66,7 +67,9 @@ func install(t *testing.T) *installation {
 		return parts.RunOrchestrator(ctx, nc, parts.Topology{ManageAssets: true}, cfg, find, func() { close(ready) })
 	})
 	<-ready
-	i.start(func(ctx context.Context, nc *nats.Conn) error { return parts.RunProjections(ctx, nc, "0.0.0") })
+	i.start(func(ctx context.Context, nc *nats.Conn) error {
+		return parts.RunProjections(ctx, nc, "0.0.0", slog.New(slog.DiscardHandler))
+	})
 	return i
 }
 

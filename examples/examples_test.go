@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,7 +103,9 @@ func install(t *testing.T) string {
 		return parts.RunOrchestrator(ctx, nc, parts.Topology{ManageAssets: true}, cfg, find, func() { close(ready) })
 	})
 	<-ready
-	start(t, s, func(ctx context.Context, nc *nats.Conn) error { return parts.RunProjections(ctx, nc, "0.0.0") })
+	start(t, s, func(ctx context.Context, nc *nats.Conn) error {
+		return parts.RunProjections(ctx, nc, "0.0.0", slog.New(slog.DiscardHandler))
+	})
 	user, password := s.Credentials()
 	return strings.Replace(s.URL(), "nats://", "nats://"+user+":"+password+"@", 1)
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,7 +91,7 @@ func answerQuery(ctx context.Context, query Query, r micro.Request) {
 	tenant, err := queryTenant(r.Subject())
 	var body []byte
 	if err == nil {
-		body, err = caught(func() ([]byte, error) { return query(ctx, tenant, r.Data()) })
+		body, err = query(ctx, tenant, r.Data())
 	}
 	if err == nil {
 		_ = r.Respond(body)
@@ -106,18 +104,6 @@ func answerQuery(ctx context.Context, query Query, r micro.Request) {
 		data = nil // the headers say it too
 	}
 	_ = r.Error(strconv.Itoa(no.Code.Info().HTTP), no.Error(), data)
-}
-
-// caught turns a panic into an error: one question that nobody thought of must
-// not end the process that answers all others.
-func caught(query func() ([]byte, error)) (body []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			slog.Error("a query panicked", "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return query()
 }
 
 // queryTenant is the tenant in a query's subject.

@@ -88,5 +88,5 @@ func (c *projectionsCommand) Run(s *surroundings) error {
 		return err
 	}
 	defer nc.Close() // the service has settled everything it had in hand by then
-	return parts.Domain(c.JSDomain).RunProjections(s.ctx, nc, version)
+	return parts.Domain(c.JSDomain).RunProjections(s.ctx, nc, version, c.Logger)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"sync"
@@ -93,7 +94,9 @@ func TestATurnInAnotherDomain(t *testing.T) {
 		cfg := toolrunner.Config{Offered: sync.OnceFunc(func() { close(offered) })}
 		return parts.Domain(domain).RunTools(ctx, nc, cfg, []toolrunner.Tool{tools.CurrentTime(time.Now)})
 	})
-	run(func(nc *nats.Conn) error { return parts.Domain(domain).RunProjections(ctx, nc, "0.0.0") })
+	run(func(nc *nats.Conn) error {
+		return parts.Domain(domain).RunProjections(ctx, nc, "0.0.0", slog.New(slog.DiscardHandler))
+	})
 	<-offered
 	c := client.New(connect(t, leaf), "", "")
 	chat, err := c.Ensure(ctx, "")

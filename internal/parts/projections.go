@@ -3,6 +3,8 @@ package parts
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 
 	"github.com/nats-io/nats.go"
 
@@ -11,12 +13,13 @@ import (
 )
 
 // RunProjections is [Domain.RunProjections] in the server's own domain.
-func RunProjections(ctx context.Context, nc *nats.Conn, version string) error {
-	return Domain("").RunProjections(ctx, nc, version)
+func RunProjections(ctx context.Context, nc *nats.Conn, version string, log *slog.Logger) error {
+	return Domain("").RunProjections(ctx, nc, version, log)
 }
 
 // RunProjections answers queries until ctx ends. Version is that of the release.
-func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version string) error {
+// Faults go to the log.
+func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version string, log *slog.Logger) error {
 	options := streams.Options{Domain: string(d)}
 	reader, err := streams.OpenReader(ctx, nc, options)
 	if err != nil {
@@ -29,7 +32,7 @@ func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version strin
 	}
 	queries := make(map[string]streams.Query)
 	for name, q := range p.Queries() {
-		queries[name] = q
+		queries[name] = caught(name, q, log)
 	}
 	service, err := streams.OpenQueries(nc, options)
 	if err != nil {
@@ -40,4 +43,18 @@ func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version strin
 		return fmt.Errorf("projections: %w", err)
 	}
 	return nil
+}
+
+// caught turns a panic into an error: one question that nobody thought of must
+// not end the process that answers all others.
+func caught(name string, query streams.Query, log *slog.Logger) streams.Query {
+	return func(ctx context.Context, tenant string, question []byte) (answer []byte, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				log.ErrorContext(ctx, "a query panicked", "query", name, "panic", p, "stack", string(debug.Stack()))
+				err = fmt.Errorf("query %s: panic: %v", name, p)
+			}
+		}()
+		return query(ctx, tenant, question)
+	}
 }

@@ -301,7 +301,7 @@ func (s *system) startRunner(wrap func(toolrunner.Bus) toolrunner.Bus) *part {
 func (s *system) startProjections() *part {
 	s.Helper()
 	return s.start("projections", func(ctx context.Context, nc *nats.Conn) error {
-		return parts.RunProjections(ctx, nc, "0.0.0")
+		return parts.RunProjections(ctx, nc, "0.0.0", slog.New(slog.DiscardHandler))
 	})
 }
 
