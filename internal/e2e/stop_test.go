@@ -93,10 +93,10 @@ func testB31(t *testing.T, meanwhile func(*cluster)) {
 	}
 	away := time.Since(suspended)
 	done := c.untilMetrics(other, "its metrics", always)
-	if done.of(attemptsLost) == 0 {
-		t.Error("no attempt was taken over, so the stopped one had none in hand")
-	}
 	c.resume(stopped)
+	// That something is too late shows that the stopped one had it in hand. How
+	// the other came by it differs: the queue gave it over, or a server that died
+	// had forgotten it and the sweep brought it back.
 	after := c.untilMetrics(stopped, "what it finds out to be too late", func(n numbers) bool {
 		return n.of(cameTooLate) > before.of(cameTooLate)
 	})
