@@ -96,7 +96,7 @@ func judge(p events.Part, settings events.Effective, schemas map[events.Digest]*
 	if wrong := schema.check(arguments); wrong != "" {
 		return events.ToolInvalid, wrong
 	}
-	if !isObject(arguments) { // whatever the schema says: no runner and no provider takes anything else
+	if !IsObject(arguments) { // whatever the schema says: no runner and no provider takes anything else
 		return events.ToolInvalid, "The arguments must be one JSON object."
 	}
 	if needsApproval(settings.Approval, tool) {

@@ -76,9 +76,9 @@ func (s *Schema) check(arguments string) string {
 	return "The arguments do not fit the tool's schema:\n" + reasons
 }
 
-// isObject reports whether s is one JSON object, which is all a provider takes
+// IsObject reports whether s is one JSON object, which is all a provider takes
 // as the arguments of a call.
-func isObject(s string) bool {
+func IsObject(s string) bool {
 	var object map[string]json.RawMessage
 	return json.Unmarshal([]byte(s), &object) == nil && object != nil
 }

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -78,7 +77,7 @@ func (o *Orchestrator) attach(ctx context.Context, k events.Key, list *[]events.
 		if err != nil {
 			return missing("stored content", err)
 		}
-		if part.Type == events.PartCall && !isObject(part.Arguments) {
+		if part.Type == events.PartCall && !chat.IsObject(part.Arguments) {
 			part.Arguments = "{}" // what no provider takes back; the result tells what was wrong
 		}
 	}
@@ -89,11 +88,6 @@ func (o *Orchestrator) attach(ctx context.Context, k events.Key, list *[]events.
 // files are named by digest on purpose.
 func isStored(p events.Part) bool {
 	return p.Blob != "" && p.Type != events.PartImage && p.Type != events.PartFile && p.Type != events.PartSource
-}
-
-func isObject(s string) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal([]byte(s), &object) == nil && object != nil
 }
 
 func (o *Orchestrator) blob(ctx context.Context, k events.Key, d events.Digest) ([]byte, error) {
