@@ -70,7 +70,9 @@ func (q *Queries) Serve(ctx context.Context, version string, queries map[string]
 			free <- struct{}{}
 			running.Go(func() {
 				defer func() { <-free }()
-				answerQuery(ctx, query, r)
+				// Past the library: what its own respond notes on the request, it
+				// reads as soon as this handler is back, which is before.
+				_ = q.c.nc.PublishMsg(answerQuery(ctx, query, r))
 			})
 		}), micro.WithEndpointSubject(protocol.QuerySubject(protocol.Any, name)))
 		if err != nil {
@@ -85,17 +87,16 @@ func (q *Queries) Serve(ctx context.Context, version string, queries map[string]
 	return errors.Join(ctx.Err(), err)
 }
 
-// answerQuery responds once. That the answer arrives is not promised, so errors
-// of responding are nobody's.
-func answerQuery(ctx context.Context, query Query, r micro.Request) {
+// answerQuery is the one answer to a query. Whoever sends it need not see that it
+// arrives: that is not promised.
+func answerQuery(ctx context.Context, query Query, r micro.Request) *nats.Msg {
 	tenant, err := queryTenant(r.Subject())
 	var body []byte
 	if err == nil {
 		body, err = query(ctx, tenant, r.Data())
 	}
 	if err == nil {
-		_ = r.Respond(body)
-		return
+		return &nats.Msg{Subject: r.Reply(), Data: body}
 	}
 	no := &protocol.RefusedError{Code: events.CodeUnavailable, Detail: "ask again"}
 	errors.As(err, &no)
@@ -103,7 +104,10 @@ func answerQuery(ctx context.Context, query Query, r micro.Request) {
 	if err != nil {
 		data = nil // the headers say it too
 	}
-	_ = r.Error(strconv.Itoa(no.Code.Info().HTTP), no.Error(), data)
+	return &nats.Msg{Subject: r.Reply(), Data: data, Header: nats.Header{
+		micro.ErrorHeader:     []string{no.Error()},
+		micro.ErrorCodeHeader: []string{strconv.Itoa(no.Code.Info().HTTP)},
+	}}
 }
 
 // queryTenant is the tenant in a query's subject.

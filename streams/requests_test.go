@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -145,6 +147,40 @@ func TestAQueryIsAnsweredOrRefusedWithItsCode(t *testing.T) {
 			t.Errorf("%s: no message for people", name)
 		}
 	}
+}
+
+// The micro library reads a request's error once its handler is back, and ours is
+// back before the answer is there.
+func TestManyQueriesRefusedAtOnceDoNotRaceWithTheService(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	queries, err := streams.OpenQueries(clientOf(t, s.server).Conn(), streams.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(queries.Close)
+	during(t, func(ctx context.Context) error {
+		return queries.Serve(ctx, "1.2.3", map[string]streams.Query{
+			"chat": func(context.Context, string, []byte) ([]byte, error) {
+				return nil, &protocol.RefusedError{Code: events.CodeUnknownChat, Detail: "no such chat"}
+			},
+		})
+	})
+	nc := s.js.Conn()
+	answered(t, nc, protocol.QuerySubject("acme", "chat"), 7)
+	var asked sync.WaitGroup
+	for range 8 {
+		asked.Go(func() {
+			for range 250 {
+				m, err := nc.Request(protocol.QuerySubject("acme", "chat"), nil, 10*time.Second)
+				if err != nil || m.Header.Get(micro.ErrorCodeHeader) != "404" {
+					t.Errorf("got %v, %v, want status 404", m, err)
+					return
+				}
+			}
+		})
+	}
+	asked.Wait()
 }
 
 func TestAnOutcomeGoesToItsOwnSubjectWhateverTheCommandSays(t *testing.T) {
