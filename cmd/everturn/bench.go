@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"runtime/pprof"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -24,7 +24,7 @@ type benchCommand struct {
 	Turns   int    `default:"500" help:"Turns of each run with one chat."`
 	Pairs   int    `default:"5" help:"Runs of Everturn and of the floor, in turns."`
 	Growth  bool   `default:"true" negatable:"" help:"Also measure turns 2, 50 and 200 of a chat."`
-	Profile string `placeholder:"FILE" help:"Write a CPU profile of this process, for go tool pprof."`
+	Profile string `placeholder:"FILE" help:"Write a CPU profile of the first run of Everturn, for go tool pprof."`
 	Others  int    `default:"1000000" help:"Also measure loading a chat among so many other events; 0 does not."`
 }
 
@@ -34,20 +34,18 @@ func (c *benchCommand) Run(s *surroundings) error {
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
+	var profile io.Writer
 	if c.Profile != "" {
 		f, err := os.Create(c.Profile)
 		if err != nil {
 			return fmt.Errorf("bench: %w", err)
 		}
 		defer func() { _ = f.Close() }() // the profile is a by-product
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return fmt.Errorf("bench: %w", err)
-		}
-		defer pprof.StopCPUProfile()
+		profile = f
 	}
 	report, err := bench.Measure(s.ctx, bench.Options{
 		Always: c.Sync == "always", Pairs: c.Pairs, Turns: c.Turns, Seconds: time.Duration(c.Seconds) * time.Second,
-		Growth: c.Growth, Others: c.Others,
+		Growth: c.Growth, Others: c.Others, Profile: profile,
 		Tool: func(ctx context.Context, url string, floor bool) *exec.Cmd {
 			return exec.CommandContext(ctx, self, "bench-tool", "--url", url, fmt.Sprintf("--floor=%v", floor))
 		},

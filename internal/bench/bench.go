@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"runtime/pprof"
 	"time"
 
 	"github.com/everturn/everturn/streams"
@@ -22,6 +24,7 @@ type Options struct {
 	Tool    program       // starts the tool process
 
 	Progress func(string) // told what is being done; may be nil
+	Profile  io.Writer    // gets a CPU profile of the first real run; may be nil
 }
 
 const (
@@ -78,7 +81,14 @@ func Measure(ctx context.Context, o Options) (report Report, err error) {
 	for n := range o.Pairs {
 		o.Progress(fmt.Sprintf("pair %d of %d", n+1, o.Pairs))
 		var p Pair
-		if p.Real, err = o.run(ctx, one{rig: everturn, real: true}); err != nil {
+		if n == 0 && o.Profile != nil {
+			if err := pprof.StartCPUProfile(o.Profile); err != nil {
+				return report, fmt.Errorf("bench: profile: %w", err)
+			}
+		}
+		p.Real, err = o.run(ctx, one{rig: everturn, real: true})
+		pprof.StopCPUProfile() // does nothing where none was started
+		if err != nil {
 			return report, err
 		}
 		if p.Floor, err = o.run(ctx, one{rig: bare}); err != nil {

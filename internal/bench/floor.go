@@ -25,12 +25,19 @@ type floor struct {
 	bus    *streams.Bus
 	bodies [4][]byte
 
-	mu     sync.Mutex
-	fences map[events.Key]uint64
+	mu    sync.Mutex
+	chats map[events.Key]*fence
+}
+
+// fence is a chat's last sequence. Whoever appends holds it until the answer is
+// there: the commit is republished before that, and brings the next command.
+type fence struct {
+	mu   sync.Mutex
+	last uint64
 }
 
 func newFloor(bus *streams.Bus, s sizes) *floor {
-	f := &floor{bus: bus, fences: map[events.Key]uint64{}}
+	f := &floor{bus: bus, chats: map[events.Key]*fence{}}
 	for i, n := range s.Commits {
 		f.bodies[i] = []byte(`{"floor":"` + strings.Repeat("x", max(n-12, 0)) + `"}`)
 	}
@@ -85,16 +92,19 @@ func (f *floor) serve(
 // commit appends the n-th commit of a turn.
 func (f *floor) commit(ctx context.Context, k events.Key, n int) error {
 	f.mu.Lock()
-	fence := f.fences[k]
-	f.mu.Unlock()
-	sequence, err := f.bus.Log.Append(ctx, protocol.Append{Key: k, Fence: fence, Body: f.bodies[n], Types: commitTypes[n], Owes: commitOwes[n]})
-	if err != nil {
-		return err
+	chat := f.chats[k]
+	if chat == nil {
+		chat = &fence{}
+		f.chats[k] = chat
 	}
-	f.mu.Lock()
-	f.fences[k] = sequence
 	f.mu.Unlock()
-	return nil
+	chat.mu.Lock()
+	defer chat.mu.Unlock()
+	sequence, err := f.bus.Log.Append(ctx, protocol.Append{Key: k, Fence: chat.last, Body: f.bodies[n], Types: commitTypes[n], Owes: commitOwes[n]})
+	if err == nil {
+		chat.last = sequence
+	}
+	return err
 }
 
 var (
