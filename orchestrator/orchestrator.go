@@ -47,7 +47,7 @@ type Orchestrator struct {
 	manifests *manifests
 	attempts  *attempts
 	heads     *heads
-	snapshots chan entry
+	snapshots *snapshots
 	requests  slots
 
 	stopping chan struct{} // closed when the orchestrator is to stop
@@ -76,7 +76,7 @@ func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 		cfg: cfg, bus: bus, models: models, log: cfg.Log, metrics: m,
 		boxes: newMailboxes(), cache: newCache(cfg.CacheBytes), faults: newFaults(),
 		tools: newRegistry(), manifests: newManifests(), attempts: newAttempts(), heads: newHeads(),
-		snapshots: make(chan entry, snapshotsThatWait), requests: newSlots(cfg.Requests),
+		snapshots: newSnapshots(), requests: newSlots(cfg.Requests),
 		stopping: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
@@ -17,10 +19,14 @@ const (
 	maxSnapshotBytes     = 900 << 10 // stored; the server's message limit leaves room for headers
 	maxStateBytes        = 64 << 20  // unpacked
 	commitsPerSnapshot   = 64
-	snapshotsThatWait    = 256
+	snapshotsThatWait    = 4096 // more are not written
 	fromSnapshot         = "snapshot"
 	fromStart            = "start"
 	minWorthwhileCommits = 2 // reading fewer costs no more than reading a snapshot
+
+	// snapshotDelay is between a state and its snapshot, so that a busy chat is
+	// not written at each of its turns. Who loads it meanwhile reads a longer tail.
+	snapshotDelay = 2 * time.Second
 )
 
 // snapshot is a folded state as the store holds it. It is believed when the
@@ -98,15 +104,56 @@ func (o *Orchestrator) snapshot(ctx context.Context, k events.Key) (e entry, fro
 	return e, fromSnapshot
 }
 
+// snapshots are the states to be written, each chat's newest, in the order in
+// which the chats came.
+type snapshots struct {
+	order chan offered
+
+	mu     sync.Mutex
+	newest map[events.Key]entry
+}
+
+type offered struct {
+	key events.Key
+	at  time.Time
+}
+
+func newSnapshots() *snapshots {
+	return &snapshots{order: make(chan offered, snapshotsThatWait), newest: make(map[events.Key]entry)}
+}
+
+// offer is to be told each state worth a snapshot; false if too many wait.
+func (s *snapshots) offer(e entry) bool {
+	k := e.state.Key()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, waits := s.newest[k]; !waits {
+		select {
+		case s.order <- offered{key: k, at: time.Now()}:
+		default:
+			return false
+		}
+	}
+	s.newest[k] = e
+	return true
+}
+
+// take gives the chat's newest state, once.
+func (s *snapshots) take(k events.Key) entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.newest[k]
+	delete(s.newest, k)
+	return e
+}
+
 // offerSnapshot hands a state over to be written when a turn has ended, and
 // every so many commits. It never waits: a snapshot is worth no delay.
 func (o *Orchestrator) offerSnapshot(ctx context.Context, e entry, list []events.Event) {
 	if e.state.Rev() < minWorthwhileCommits || e.state.Rev()%commitsPerSnapshot != 0 && !endsTurn(list) {
 		return
 	}
-	select {
-	case o.snapshots <- e:
-	default:
+	if !o.snapshots.offer(e) {
 		o.metrics.unsnapped.Add(ctx, 1)
 	}
 }
@@ -125,8 +172,11 @@ func endsTurn(list []events.Event) bool {
 func (o *Orchestrator) writeSnapshots(ctx context.Context) {
 	for {
 		select {
-		case e := <-o.snapshots:
-			o.writeSnapshot(ctx, e)
+		case next := <-o.snapshots.order:
+			if !pause(ctx, time.Until(next.at.Add(snapshotDelay))) {
+				return
+			}
+			o.writeSnapshot(ctx, o.snapshots.take(next.key))
 		case <-ctx.Done():
 			return
 		}
