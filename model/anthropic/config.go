@@ -3,9 +3,7 @@ package anthropic
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,12 +82,8 @@ type Config struct {
 	MaxLineBytes int
 }
 
-var efforts = []string{"", "low", "medium", "high", "xhigh", "max"}
-
 // String leaves the key out.
-func (c Config) String() string {
-	return fmt.Sprintf("%s: %s at %s", cmp.Or(c.Provider, defaultProvider), c.Model, cmp.Or(c.BaseURL, DefaultBaseURL))
-}
+func (c Config) String() string { return c.withDefaults().endpoint().String() }
 
 // GoString leaves the key out.
 func (c Config) GoString() string { return c.String() }
@@ -103,52 +97,27 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// endpoint is what c has in common with the configurations of others.
+func (c Config) endpoint() attempt.Endpoint {
+	return attempt.Endpoint{
+		Format: "anthropic", Provider: c.Provider, BaseURL: c.BaseURL, Key: c.Key, Bearer: c.Bearer, Model: c.Model,
+		MaxOutputTokens: c.MaxOutputTokens, Effort: c.Effort, Efforts: []string{"low", "medium", "high", "xhigh", "max"},
+		Transport: c.Transport,
+		Limits: wiretap.Limits{
+			Silence: c.Silence, ContentSilence: c.ContentSilence, Connect: c.Connect, LineBytes: c.MaxLineBytes,
+		},
+	}
+}
+
 // check says everything that is wrong with c.
 func (c Config) check() error {
-	var errs []error
-	wrong := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("anthropic: "+format, args...))
-	}
-	if c.Model == "" {
-		wrong("model: there is none")
-	}
-	if err := attempt.CheckURL(c.BaseURL); err != nil {
-		wrong("%w", err)
-	}
-	if strings.ContainsAny(c.Key, "\r\n\x00") {
-		wrong("key: there is a line break in it")
-	}
-	if c.MaxOutputTokens < 0 {
-		wrong("max output tokens: want 0 or more")
-	}
+	e := c.endpoint()
+	errs := e.Problems()
 	if c.ThinkingTokens != 0 && c.ThinkingTokens < minThinkingTokens {
-		wrong("thinking tokens: want 0, or %d or more", minThinkingTokens)
-	}
-	if !slices.Contains(efforts, c.Effort) {
-		wrong("effort %q: want one of %s", c.Effort, strings.Join(efforts[1:], ", "))
+		errs = append(errs, e.Problem("thinking tokens: want 0, or %d or more", minThinkingTokens))
 	}
 	if c.Effort != "" && c.ThinkingTokens != 0 {
-		wrong("effort and thinking tokens: want one of them")
-	}
-	for _, name := range c.limits().Negative() {
-		wrong("%s: want 0 or more", name)
+		errs = append(errs, e.Problem("effort and thinking tokens: want one of them"))
 	}
 	return errors.Join(errs...)
-}
-
-func (c Config) limits() wiretap.Limits {
-	return wiretap.Limits{
-		Silence: c.Silence, ContentSilence: c.ContentSilence, Connect: c.Connect, LineBytes: c.MaxLineBytes,
-	}
-}
-
-// authorize puts the key where the provider looks for it.
-func (c Config) authorize(h http.Header) {
-	switch {
-	case c.Key == "":
-	case c.Bearer:
-		h.Set("Authorization", "Bearer "+c.Key)
-	default:
-		h.Set("X-Api-Key", c.Key)
-	}
 }

@@ -2,22 +2,17 @@ package anthropic
 
 import (
 	"context"
-	"fmt"
 	"iter"
+	"net/http"
 
 	"charm.land/fantasy"
 	library "charm.land/fantasy/providers/anthropic"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/model/internal/attempt"
-	"github.com/everturn/everturn/model/internal/wiretap"
 )
 
 // Model is one model of one provider. It is safe for concurrent use.
-type Model struct {
-	cfg       Config
-	language  fantasy.LanguageModel
-	closeIdle func()
-}
+type Model struct{ asker *attempt.Asker }
 
 // New makes a model. It makes no request.
 func New(cfg Config) (*Model, error) {
@@ -25,35 +20,29 @@ func New(cfg Config) (*Model, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	transport := wiretap.Transport{Base: cfg.Transport, Authorize: cfg.authorize, Connect: cfg.Connect}
-	client, closeIdle := transport.Client()
-	provider, err := library.New(
-		library.WithBaseURL(cfg.BaseURL),
-		library.WithAPIKey("set by the transport"), // or the library looks for one in the environment
-		library.WithHTTPClient(client),
-		library.WithUserAgent("everturn"),
-	)
+	asker, err := attempt.NewAsker(cfg.endpoint(), attempt.Form{
+		Library: func(client *http.Client) (fantasy.Provider, error) {
+			return library.New(
+				library.WithBaseURL(cfg.BaseURL),
+				library.WithAPIKey(attempt.NoKey),
+				library.WithHTTPClient(client),
+				library.WithUserAgent(attempt.UserAgent),
+			)
+		},
+		Call:   cfg.call,
+		Reader: func(name string) attempt.Reader { return newReader(cfg.Provider, name) },
+	})
 	if err != nil {
-		return nil, fmt.Errorf("anthropic: %w", err)
+		return nil, err
 	}
-	language, err := provider.LanguageModel(context.Background(), cfg.Model)
-	if err != nil {
-		return nil, fmt.Errorf("anthropic: %w", err)
-	}
-	return &Model{cfg: cfg, language: language, closeIdle: closeIdle}, nil
+	return &Model{asker: asker}, nil
 }
 
 // Stream implements [model.Model].
 func (m *Model) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
-	return func(yield func(model.Delta, error) bool) {
-		a := attempt.Attempt{
-			Language: m.language, Call: m.call(r), Reader: newReader(m.cfg.Provider, r.Model),
-			Limits: m.cfg.limits(), Provider: m.cfg.Provider, Secret: m.cfg.Key,
-		}
-		a.Stream(ctx)(yield)
-	}
+	return m.asker.Stream(ctx, r)
 }
 
 // Close closes the connections that are kept for the next request. Those in use
 // are not touched.
-func (m *Model) Close() { m.closeIdle() }
+func (m *Model) Close() { m.asker.Close() }

@@ -12,19 +12,19 @@ import (
 )
 
 // call is the request in the library's words.
-func (m *Model) call(r model.Request) fantasy.Call {
-	shape := attempt.Shape{Provider: m.cfg.Provider, Images: !m.cfg.NoImages, ImagesInResults: true, Own: own}
+func (c Config) call(r model.Request) fantasy.Call {
+	shape := attempt.Shape{Provider: c.Provider, Images: !c.NoImages, ImagesInResults: true, Own: own}
 	prompt := shape.Prompt(r)
 	markCache(prompt)
 
 	options := &library.ProviderOptions{}
-	limit := int64(cmp.Or(r.MaxOutputTokens, m.cfg.MaxOutputTokens))
-	if m.cfg.ThinkingTokens > 0 {
-		options.Thinking = &library.ThinkingProviderOption{BudgetTokens: int64(m.cfg.ThinkingTokens)}
-		limit += int64(m.cfg.ThinkingTokens) // what is thought counts as output
+	limit := int64(cmp.Or(r.MaxOutputTokens, c.MaxOutputTokens))
+	if c.ThinkingTokens > 0 {
+		options.Thinking = &library.ThinkingProviderOption{BudgetTokens: int64(c.ThinkingTokens)}
+		limit += int64(c.ThinkingTokens) // what is thought counts as output
 	}
-	if m.cfg.Effort != "" {
-		effort := library.Effort(m.cfg.Effort)
+	if c.Effort != "" {
+		effort := library.Effort(c.Effort)
 		options.Effort = &effort
 	}
 	if len(r.Tools) > 0 {

@@ -15,14 +15,14 @@ import (
 )
 
 // call is the request in the library's words.
-func (m *Model) call(r model.Request) fantasy.Call {
-	shape := attempt.Shape{Provider: m.cfg.Provider, Images: !m.cfg.NoImages, Own: own}
+func (c Config) call(r model.Request) fantasy.Call {
+	shape := attempt.Shape{Provider: c.Provider, Images: !c.NoImages, Own: own}
 	call := fantasy.Call{Prompt: joined(shape.Prompt(r)), Tools: tools(r.Tools)}
-	if limit := int64(cmp.Or(r.MaxOutputTokens, m.cfg.MaxOutputTokens)); limit > 0 {
+	if limit := int64(cmp.Or(r.MaxOutputTokens, c.MaxOutputTokens)); limit > 0 {
 		call.MaxOutputTokens = &limit
 	}
-	if m.cfg.Effort != "" {
-		effort := openai.ReasoningEffort(m.cfg.Effort)
+	if c.Effort != "" {
+		effort := openai.ReasoningEffort(c.Effort)
 		call.ProviderOptions = library.NewProviderOptions(&library.ProviderOptions{ReasoningEffort: &effort})
 	}
 	return call

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net"
 	"reflect"
 	"strings"
@@ -54,37 +53,35 @@ type Call struct {
 	Arguments string
 }
 
-// Attempt is one request to a provider.
-type Attempt struct {
-	Language fantasy.LanguageModel
-	Call     fantasy.Call
-	Reader   Reader
-	Limits   wiretap.Limits
-	Provider string // its name in our words
-	Secret   string // not to be told to anybody
+// attempt is one request to a provider.
+type attempt struct {
+	language fantasy.LanguageModel
+	call     fantasy.Call
+	reader   Reader
+	limits   wiretap.Limits
+	provider string // its name in our words
+	secret   string // not to be told to anybody
 }
 
-// Stream makes the request, as [model.Model] demands.
-func (a Attempt) Stream(ctx context.Context) iter.Seq2[model.Delta, error] {
-	return func(yield func(model.Delta, error) bool) {
-		tapped, exchange := wiretap.Begin(ctx, a.Reader, a.Limits)
-		defer exchange.Close()
-		h := hearing{attempt: a, exchange: exchange, yield: yield}
-		if !h.listen(tapped) {
-			return
-		}
-		answer, err := h.outcome(ctx)
-		if err != nil {
-			yield(model.Delta{}, err)
-			return
-		}
-		yield(model.Delta{Answer: answer}, nil)
+// stream makes the request, as [model.Model] demands.
+func (a attempt) stream(ctx context.Context, yield func(model.Delta, error) bool) {
+	tapped, exchange := wiretap.Begin(ctx, a.reader, a.limits)
+	defer exchange.Close()
+	h := hearing{attempt: a, exchange: exchange, yield: yield}
+	if !h.listen(tapped) {
+		return
 	}
+	answer, err := h.outcome(ctx)
+	if err != nil {
+		yield(model.Delta{}, err)
+		return
+	}
+	yield(model.Delta{Answer: answer}, nil)
 }
 
 // hearing is an attempt on its way.
 type hearing struct {
-	attempt  Attempt
+	attempt  attempt
 	exchange *wiretap.Exchange
 	yield    func(model.Delta, error) bool
 
@@ -96,7 +93,7 @@ type hearing struct {
 // listen yields what comes until it ends. It reports whether anybody still
 // wants to know.
 func (h *hearing) listen(ctx context.Context) bool {
-	parts, err := h.attempt.Language.Stream(ctx, h.attempt.Call)
+	parts, err := h.attempt.language.Stream(ctx, h.attempt.call)
 	if err != nil {
 		h.err = err
 		return true
@@ -122,7 +119,7 @@ func (h *hearing) listen(ctx context.Context) bool {
 
 // pass yields the deltas that have come.
 func (h *hearing) pass() bool {
-	for _, d := range h.attempt.Reader.Take() {
+	for _, d := range h.attempt.reader.Take() {
 		if !h.yield(d, nil) {
 			return false
 		}
@@ -134,7 +131,7 @@ func (h *hearing) pass() bool {
 func (h *hearing) outcome(ctx context.Context) (*model.Answer, error) {
 	var (
 		x      = h.exchange
-		reader = h.attempt.Reader
+		reader = h.attempt.reader
 		limit  = x.Cause()
 	)
 	switch failure := reader.Failure(); {
@@ -174,18 +171,18 @@ func (h *hearing) answer() (*model.Answer, error) {
 			others = []Call{}
 		}
 	}
-	if doubt := h.attempt.Reader.Doubt(others); doubt != "" {
+	if doubt := h.attempt.reader.Doubt(others); doubt != "" {
 		return nil, h.failed(events.ClassIncomplete, "the answer is malformed: "+doubt, nil)
 	}
-	answer := h.attempt.Reader.Answer()
-	answer.Provider.Name = h.attempt.Provider
+	answer := h.attempt.reader.Answer()
+	answer.Provider.Name = h.attempt.provider
 	answer.Provider.RequestID = h.exchange.RequestID()
 	return &answer, nil
 }
 
 // said is a failure that the provider told of.
 func (h *hearing) said(e fault.Evidence) *model.Error {
-	err := h.failed(fault.Class(e), fault.Message(e, h.attempt.Secret), nil)
+	err := h.failed(fault.Class(e), fault.Message(e, h.attempt.secret), nil)
 	err.RetryAfter = wiretap.RetryAfter(h.exchange.Header, time.Now())
 	return err
 }
@@ -198,7 +195,7 @@ func (h *hearing) noStream() *model.Error {
 	if class == events.ClassUnknown {
 		return h.failed(class, "the provider answered with something else than a stream", nil)
 	}
-	return h.failed(class, fault.Message(e, h.attempt.Secret), nil)
+	return h.said(e)
 }
 
 // unanswered is a request without a response.
@@ -220,7 +217,7 @@ func (h *hearing) unanswered() *model.Error {
 // there as text: the errors of the library hold whole requests.
 func (h *hearing) failed(class events.ErrorClass, message string, cause error) *model.Error {
 	x := h.exchange
-	e := &model.Error{Class: class, Message: message, Usage: h.attempt.Reader.Answer().Usage}
+	e := &model.Error{Class: class, Message: message, Usage: h.attempt.reader.Answer().Usage}
 	if x.Sent {
 		e.Status = x.Status
 	}
@@ -228,7 +225,7 @@ func (h *hearing) failed(class events.ErrorClass, message string, cause error) *
 		cause = errors.New("as the message says")
 	}
 	e.Err = fmt.Errorf("%s: request %q, status %d, %d bytes, first after %v, limits %v: %s",
-		h.attempt.Provider, x.RequestID(), x.Status, x.Bytes, x.FirstByte, x.RateLimits(), fault.Scrub(cause.Error(), h.attempt.Secret))
+		h.attempt.provider, x.RequestID(), x.Status, x.Bytes, x.FirstByte, x.RateLimits(), fault.Scrub(cause.Error(), h.attempt.secret))
 	return e
 }
 

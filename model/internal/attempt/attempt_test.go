@@ -27,14 +27,14 @@ func TestSameArguments(t *testing.T) {
 	}
 }
 
-func TestCheckURL(t *testing.T) {
+func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]bool{
 		"https://api.example.com/v1": true, "http://127.0.0.1:8080": true,
 		"": false, "api.example.com": false, "file:///etc": false, "https://key@host": false, "https://host/v1?key=x": false, "http://[": false,
 	} {
-		if err := attempt.CheckURL(url); (err == nil) != want {
-			t.Errorf("%q: %v", url, err)
+		if errs := (attempt.Endpoint{Model: "m", BaseURL: url}).Problems(); (errs == nil) != want {
+			t.Errorf("%q: %v", url, errs)
 		}
 	}
 }

@@ -12,5 +12,5 @@ func TestDependencies(t *testing.T) {
 	t.Parallel()
 	deptest.Only(t, slices.Concat(deptest.Pure,
 		deptest.Ours("events", "model", "model/internal/fault", "model/internal/wiretap"),
-		[]string{"charm.land/fantasy", "context", "io", "net", "net/url", "reflect"})...)
+		[]string{"charm.land/fantasy", "context", "io", "net", "net/http", "net/url", "reflect"})...)
 }

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -165,4 +166,13 @@ func named(p events.Part) string {
 		return ": " + p.URL
 	}
 	return ""
+}
+
+// Schema is a tool's schema, with the order of its keys. A tool without one
+// takes nothing.
+func Schema(t model.Tool) json.RawMessage {
+	if len(t.Schema) == 0 {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return t.Schema
 }
