@@ -42,9 +42,10 @@ func BenchmarkDecideSend(b *testing.B) {
 	}
 }
 
-// BenchmarkFold is the cost of folding one commit of a one-tool turn from bytes.
+// BenchmarkFold is the cost of making the state of a chat of one-tool turns from
+// the bytes of its log.
 func BenchmarkFold(b *testing.B) {
-	s := longStory(b, 50)
+	s := longStory(b, 250)
 	encoded := make([][]byte, len(s.log))
 	list := 0
 	for i, c := range s.log {

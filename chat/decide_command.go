@@ -175,7 +175,7 @@ func decideInterrupt(s State, b protocol.Interrupt, c Command, at events.Time) D
 		return noted(c, running)
 	}
 	d := facts(events.TurnInterruptRequested{
-		Turn: running, Reason: shorten(events.RepairText(b.Reason), maxReasonChars), By: c.By, Due: at.Add(events.EndDelay),
+		Turn: running, Reason: events.Shorten(events.RepairText(b.Reason), maxReasonChars), By: c.By, Due: at.Add(events.EndDelay),
 	})
 	t, st := s.lastStep()
 	if st == nil {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/model"
@@ -84,7 +83,7 @@ func interruptedStep(m AttemptEnded) events.StepInterrupted {
 		if p.Type != events.PartText && p.Type != events.PartReasoning {
 			continue
 		}
-		p.Text = cutText(events.RepairText(p.Text), room)
+		p.Text = events.CutText(events.RepairText(p.Text), room)
 		room -= len(p.Text)
 		if p.Text != "" || len(p.Opaque) > 0 {
 			e.Parts = append(e.Parts, p)
@@ -111,7 +110,7 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 			e.Parts = append(e.Parts, p)
 			last := &e.Parts[len(e.Parts)-1]
 			last.Ordinal = callsIn(e.Parts)
-			last.Name = shorten(events.RepairText(p.Name), maxTitleChars)
+			last.Name = events.Shorten(events.RepairText(p.Name), maxTitleChars)
 			last.Arguments = strings.ToValidUTF8(p.Arguments, events.Replacement)
 			last.ProviderID = strings.ToValidUTF8(p.ProviderID, events.Replacement)
 			continue
@@ -162,26 +161,7 @@ func retryDelay(k events.Key, step events.StepID, attempt, quick int, e *model.E
 // FailedMessage is text cleaned for people: one line, at most
 // [events.MaxErrorChars] characters.
 func FailedMessage(text string) string {
-	return shorten(strings.Join(strings.Fields(events.RepairText(text)), " "), events.MaxErrorChars)
-}
-
-// shorten is s cut to at most limit characters.
-func shorten(s string, limit int) string {
-	if utf8.RuneCountInString(s) <= limit {
-		return s
-	}
-	return string([]rune(s)[:limit-1]) + "…"
-}
-
-// cutText is s cut to at most limit bytes, between two characters.
-func cutText(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
+	return events.Shorten(strings.Join(strings.Fields(events.RepairText(text)), " "), events.MaxErrorChars)
 }
 
 // decideTimer does what a timer was set for, if that is still wanted.

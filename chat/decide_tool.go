@@ -86,7 +86,7 @@ func settleCalls(
 func judge(p events.Part, settings events.Effective, schemas map[events.Digest]*Schema) (events.ToolStatus, string) {
 	tool, ok := findTool(settings, p.Name)
 	if !ok {
-		return events.ToolNotFound, fmt.Sprintf("There is no tool named %q.", shorten(p.Name, maxTitleChars))
+		return events.ToolNotFound, fmt.Sprintf("There is no tool named %q.", events.Shorten(p.Name, maxTitleChars))
 	}
 	schema, ok := schemas[tool.Manifest]
 	if !ok {
@@ -96,7 +96,7 @@ func judge(p events.Part, settings events.Effective, schemas map[events.Digest]*
 	if wrong := schema.check(arguments); wrong != "" {
 		return events.ToolInvalid, wrong
 	}
-	if !IsObject(arguments) { // whatever the schema says: no runner and no provider takes anything else
+	if !events.IsObject(arguments) { // whatever the schema says: no runner and no provider takes anything else
 		return events.ToolInvalid, "The arguments must be one JSON object."
 	}
 	if needsApproval(settings.Approval, tool) {
@@ -264,7 +264,7 @@ func cutParts(parts []events.Part, truncated bool) ([]events.Part, bool) {
 			continue
 		}
 		text := events.RepairText(p.Text + p.JSON)
-		cut := cutText(text, room)
+		cut := events.CutText(text, room)
 		room -= len(cut)
 		truncated = truncated || len(cut) < len(text)
 		kept = append(kept, events.Text(cut))
@@ -272,4 +272,4 @@ func cutParts(parts []events.Part, truncated bool) ([]events.Part, bool) {
 	return kept, truncated
 }
 
-func cutResult(s string) string { return cutText(s, events.MaxResultBytes) }
+func cutResult(s string) string { return events.CutText(s, events.MaxResultBytes) }

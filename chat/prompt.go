@@ -128,7 +128,7 @@ func (v *view) step(st *step) {
 		p.ProviderID = c.WireID
 		if p.Blob == "" {
 			p.Arguments = normalArguments(p.Arguments)
-			if !IsObject(p.Arguments) {
+			if !events.IsObject(p.Arguments) {
 				p.Arguments = emptyArguments // the result tells the model what was wrong
 			}
 		}

@@ -75,10 +75,3 @@ func (s *Schema) check(arguments string) string {
 	_, reasons, _ := strings.Cut(invalid.Error(), "\n") // the first line names our own address
 	return "The arguments do not fit the tool's schema:\n" + reasons
 }
-
-// IsObject reports whether s is one JSON object, which is all a provider takes
-// as the arguments of a call.
-func IsObject(s string) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal([]byte(s), &object) == nil && object != nil
-}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"encoding/json"
 	"strings"
 	"unicode/utf8"
 )
@@ -63,3 +64,30 @@ func cleanRunes(s string) bool {
 
 // isControl reports C0, DEL and C1: what a terminal may take as an order.
 func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r <= 0x9f }
+
+// CutText is the beginning of s, of at most limit bytes, without half a
+// character at its end.
+func CutText(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// Shorten is s, or its beginning with a sign that there was more: at most limit
+// characters in all.
+func Shorten(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit-1]) + "…"
+}
+
+// IsObject reports whether s is one JSON object, which is all a provider takes
+// as the arguments of a call.
+func IsObject(s string) bool {
+	return strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") && json.Valid([]byte(s))
+}

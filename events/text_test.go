@@ -77,3 +77,39 @@ func TestRepairOfCleanTextAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestCutText(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		in    string
+		limit int
+		want  string
+	}{
+		{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"aé", 2, "a"}, {"🌍", 3, ""}, {"", 0, ""}, {"abc", 0, ""},
+	} {
+		if got := events.CutText(tt.in, tt.limit); got != tt.want {
+			t.Errorf("CutText(%q, %d) = %q, want %q", tt.in, tt.limit, got, tt.want)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"": "", "äöü": "äöü", "äöüß": "äö…"} {
+		if got := events.Shorten(in, 3); got != want {
+			t.Errorf("Shorten(%q, 3) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestIsObject(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]bool{
+		`{}`: true, " \n{\"a\":[1]}\t": true,
+		``: false, `null`: false, `[]`: false, `"{}"`: false, `{"a":1`: false, `{}{}`: false, `{} x`: false, "\u00a0{}": false,
+	} {
+		if got := events.IsObject(in); got != want {
+			t.Errorf("IsObject(%q) = %v", in, got)
+		}
+	}
+}

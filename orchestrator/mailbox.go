@@ -29,19 +29,24 @@ func newMailboxes() *mailboxes { return &mailboxes{queues: make(map[events.Key][
 
 // post puts t at the end of the chat's queue.
 func (m *mailboxes) post(k events.Key, t task) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	queue, busy := m.queues[k]
-	m.queues[k] = append(queue, t)
-	if !busy {
+	if m.join(k, t) {
 		m.working.Go(func() { m.work(k) })
 	}
 }
 
-// do posts run and waits for it. When ctx ends first, run may still come.
+// do posts run and waits for it. Where nothing is in hand the caller's goroutine
+// runs it: handing it to another costs more than many a task. When ctx ends
+// first, run may still come.
 func (m *mailboxes) do(ctx context.Context, k events.Key, run func() error) error {
 	ended := make(chan error, 1)
-	m.post(k, task{run: run, done: func(err error) { ended <- err }})
+	if m.join(k, task{run: run, done: func(err error) { ended <- err }}) {
+		m.working.Add(1)
+		defer m.working.Done()
+		m.step(k)
+		if m.more(k) {
+			m.working.Go(func() { m.work(k) })
+		}
+	}
 	select {
 	case err := <-ended:
 		return err
@@ -50,27 +55,46 @@ func (m *mailboxes) do(ctx context.Context, k events.Key, run func() error) erro
 	}
 }
 
+// join puts t at the end of the chat's queue. True means that nobody works on
+// the chat, and that the caller must.
+func (m *mailboxes) join(k events.Key, t task) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	queue, busy := m.queues[k]
+	m.queues[k] = append(queue, t)
+	return !busy
+}
+
 // work runs the chat's tasks until there is none.
 func (m *mailboxes) work(k events.Key) {
 	for {
-		t, ok := m.next(k)
-		if !ok {
+		m.step(k)
+		if !m.more(k) {
 			return
 		}
-		t.done(caught(t.run))
 	}
 }
 
-func (m *mailboxes) next(k events.Key) (task, bool) {
+// step runs the chat's first task, of which there must be one.
+func (m *mailboxes) step(k events.Key) {
+	m.mu.Lock()
+	queue := m.queues[k]
+	t := queue[0]
+	m.queues[k] = queue[1:]
+	m.mu.Unlock()
+	t.done(caught(t.run))
+}
+
+// more reports whether there is another task. If there is none, nobody works on
+// the chat any more.
+func (m *mailboxes) more(k events.Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	queue := m.queues[k]
-	if len(queue) == 0 {
-		delete(m.queues, k)
-		return task{}, false
+	if len(m.queues[k]) > 0 {
+		return true
 	}
-	m.queues[k] = queue[1:]
-	return queue[0], true
+	delete(m.queues, k)
+	return false
 }
 
 // wait returns when every mailbox is empty. Nobody may post meanwhile.

@@ -77,7 +77,7 @@ func (o *Orchestrator) attach(ctx context.Context, k events.Key, list *[]events.
 		if err != nil {
 			return missing("stored content", err)
 		}
-		if part.Type == events.PartCall && !chat.IsObject(part.Arguments) {
+		if part.Type == events.PartCall && !events.IsObject(part.Arguments) {
 			part.Arguments = "{}" // what no provider takes back; the result tells what was wrong
 		}
 	}

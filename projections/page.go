@@ -3,7 +3,6 @@ package projections
 import (
 	"context"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/everturn/everturn/events"
 )
@@ -60,7 +59,7 @@ func (w waitingInput) shown() Waiting {
 		apart = apart || p.Blob != ""
 	}
 	text := all.String()
-	cut := cutText(text, maxWaitingBytes)
+	cut := events.CutText(text, maxWaitingBytes)
 	return Waiting{
 		Input: w.accepted.Input, Rev: w.rev, At: w.at, Mode: w.accepted.Mode, By: w.accepted.By,
 		Text: cut, Truncated: apart || len(cut) < len(text),
@@ -123,7 +122,7 @@ func (p *Projections) attach(ctx context.Context, k events.Key, m Message) (Mess
 			failed = ctx.Err()
 			return part
 		}
-		shown := cutText(string(content), maxPartBytes)
+		shown := events.CutText(string(content), maxPartBytes)
 		whole := part.Part.Attach([]byte(shown))
 		if len(shown) < len(content) {
 			part.Truncated = true
@@ -158,7 +157,7 @@ func cutPart(p Part, limit int) Part {
 	if p.Bytes == 0 {
 		p.Bytes = int64(whole)
 	}
-	p.Text, p.Arguments, p.JSON = cutText(p.Text, limit), cutText(p.Arguments, limit), cutText(p.JSON, limit)
+	p.Text, p.Arguments, p.JSON = events.CutText(p.Text, limit), events.CutText(p.Arguments, limit), events.CutText(p.JSON, limit)
 	p.Truncated = true
 	return p
 }
@@ -176,15 +175,4 @@ func changeParts(parts []Part, change func(Part) Part) []Part {
 		}
 	}
 	return changed
-}
-
-// cutText is the beginning of s, without half a character at its end.
-func cutText(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }

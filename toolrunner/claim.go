@@ -104,14 +104,16 @@ func (r *Runner) ask(ctx context.Context, chat events.Key, c protocol.Claim) (pr
 // claim is told that it is over, also that of a call which may finish in time:
 // then only a stop message counts.
 func (r *Runner) watch(ctx context.Context, e *entry, c protocol.Claim, until events.Time) {
-	next := askEvery
-	for pause(ctx, next) && events.At(r.cfg.Clock().Add(events.Skew)) < until {
-		next = askEvery
+	for events.At(r.cfg.Clock().Add(events.Skew)) < until {
+		next := askEvery
 		switch answer, err := r.ask(ctx, e.chat, c); {
 		case err != nil:
 			next = askPause
 		case answer.Answer == protocol.ClaimOver:
 			e.cancel(fmt.Errorf("%w: %s", ErrNotWanted, overText(answer)))
+			return
+		}
+		if !pause(ctx, next) {
 			return
 		}
 	}

@@ -129,7 +129,7 @@ func (r *Runner) progress(ctx context.Context, k events.Key, call events.CallID)
 		if !due || ctx.Err() != nil {
 			return
 		}
-		text = cutHead(events.RepairText(text), maxProgressBytes)
+		text = events.CutText(events.RepairText(text), maxProgressBytes)
 		if err := r.bus.Progress(ctx, k, protocol.Progress{Call: call, I: n, Text: text}); err != nil {
 			r.log.Debug("progress was not sent", "chat", k, "call", call, "error", err)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/everturn/everturn/events"
@@ -64,16 +63,37 @@ func (r *Runner) handle(accepting, working, ctx context.Context, d protocol.Deli
 // speakUp tells the queue that the delivery is still in hand until the returned
 // function is called, which waits for the last of it.
 func (r *Runner) speakUp(ctx context.Context, d protocol.Delivery) (hush func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var speaker sync.WaitGroup
-	speaker.Go(func() {
-		for pause(ctx, r.cfg.AckWait/alivePerAckWait) {
+	every := r.cfg.AckWait / alivePerAckWait
+	return after(ctx, every, func(ctx context.Context) {
+		for {
 			if err := d.InProgress(ctx); err != nil && ctx.Err() == nil {
 				r.log.Debug("the queue was not told of progress", "subject", d.Subject(), "error", err)
 			}
+			if !pause(ctx, every) {
+				return
+			}
 		}
 	})
-	return func() { cancel(); speaker.Wait() }
+}
+
+// after calls do in a goroutine of its own once d has passed. The function it
+// gives ends that: do is not called any more, or its context ends and it is
+// waited for. Most calls are over before; they cost a timer and no goroutine.
+func after(ctx context.Context, d time.Duration, do func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	timer := time.AfterFunc(d, func() {
+		defer close(ended)
+		if ctx.Err() == nil {
+			do(ctx)
+		}
+	})
+	return func() {
+		cancel()
+		if !timer.Stop() {
+			<-ended
+		}
+	}
 }
 
 // serveCall takes one delivery from the queue's bytes to an answered result.
@@ -191,10 +211,7 @@ func (r *Runner) runLicensed(
 func (r *Runner) executeWatched(
 	ctx context.Context, e *entry, c protocol.Claim, w protocol.ToolWork, t offered, call Call, until time.Time,
 ) ending {
-	watching, stop := context.WithCancel(ctx)
-	var watcher sync.WaitGroup
-	watcher.Go(func() { r.watch(watching, e, c, w.Deadline.Add(-events.Dead)) })
-	defer watcher.Wait()
+	stop := after(ctx, askEvery, func(ctx context.Context) { r.watch(ctx, e, c, w.Deadline.Add(-events.Dead)) })
 	defer stop()
 	return r.execute(ctx, t, call, r.timeout(w, t), until)
 }

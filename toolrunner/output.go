@@ -23,23 +23,12 @@ func cutMiddle(text string, limit int, marker func(gone int) string) string {
 	}
 	room := limit - len(marker(len(text))) // no number is longer than this one
 	if room <= 0 {
-		return cutHead(text, limit)
+		return events.CutText(text, limit)
 	}
 	tail := room / shares
-	head := cutHead(text, room-tail)
+	head := events.CutText(text, room-tail)
 	end := cutTail(text, tail)
 	return head + marker(len(text)-len(head)-len(end)) + end
-}
-
-// cutHead is the beginning of text, of at most limit bytes, without half a character.
-func cutHead(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }
 
 // cutTail is the end of text, of at most limit bytes, without half a character.

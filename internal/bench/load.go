@@ -2,158 +2,180 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/chat"
-	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 )
 
 const (
-	loadTurns      = 250 // of the chat that is loaded: 8 events each
-	eventsPerTurn  = 8
-	eventsPerOther = 2   // of each commit of the others
-	otherBytes     = 600 // of each of them
-	otherChats     = 5_000
-	loadRounds     = 5
-	publishAhead   = 1_000 // of the others, not yet acknowledged
+	loadTurns     = 250 // of the chat that is loaded
+	eventsPerTurn = 8
+	tailTurns     = 15 // behind a snapshot that is as old as one gets: fewer than 64 commits
+	loadRounds    = 11
 )
 
-// measureLoad times the first command of a chat that an orchestrator has never
-// seen, less that of one it has in its cache: what loading it takes.
-func measureLoad(ctx context.Context, o Options) (Load, error) {
-	l := Load{Events: loadTurns * eventsPerTurn, Others: o.Others}
-	r, err := startReal(ctx, false, o.Tool)
+// chatAmong is a chat whose turns lie spread over the whole log, among others.
+type chatAmong struct {
+	*rig
+	key     events.Key
+	commits [][]byte
+
+	newest, older []byte // snapshots: at the last commit, and tailTurns turns before
+}
+
+// measureLoad times how long orchestrators take that have never seen a chat to
+// have its state, with the chat's newest snapshot, with an older one, and with
+// none.
+func measureLoad(ctx context.Context, o Options) (l Load, err error) {
+	r, err := startReal(ctx, o.Always, o.Tool)
 	if err != nil {
 		return l, err
 	}
-	defer func() { _ = r.close() }() // what was measured is measured
-	real := one{rig: r, real: true}
-	if _, err := real.sizes(ctx); err != nil { // the tool is there
+	defer func() { err = errors.Join(err, r.close()) }()
+	if _, err := (one{rig: r, real: true}).sizes(ctx); err != nil { // the tool is there
 		return l, err
 	}
-	k, ended, err := r.chat(ctx, true)
+	began := time.Now()
+	c, err := r.spread(ctx, o.Others)
 	if err != nil {
 		return l, err
 	}
-	for range loadTurns {
-		if err := r.turn(ctx, k, ended); err != nil {
+	o.Progress(fmt.Sprintf("filled in %s", time.Since(began).Round(time.Millisecond)))
+	r.orchestrator.stop()
+
+	l = Load{Events: loadTurns * eventsPerTurn, Others: o.Others, Tail: tailTurns * len(commitTypes)}
+	if l.EventsPerSecond, err = refold(c.commits); err != nil {
+		return l, err
+	}
+	for _, m := range []struct {
+		to       *float64
+		snapshot []byte
+		reads    int
+	}{
+		{&l.WithSnapshot, c.newest, 0},
+		{&l.WithOlder, c.older, 1 + l.Tail}, // and the commit it was made after
+		{&l.WithoutSnapshot, nil, len(c.commits)},
+	} {
+		if *m.to, err = c.loads(ctx, m.snapshot, m.reads); err != nil {
 			return l, err
 		}
 	}
-	if err := r.others(o.Others); err != nil {
-		return l, err
-	}
-	if l.EventsPerSecond, err = r.refold(ctx, k); err != nil {
-		return l, err
-	}
-	if l.WithSnapshot, err = r.coldStarts(ctx, k, func() error { return nil }); err != nil {
-		return l, err
-	}
-	l.WithoutSnapshot, err = r.coldStarts(ctx, k, func() error {
-		s, err := r.js.Stream(ctx, "KV_SNAPSHOTS")
-		if err != nil {
-			return err
-		}
-		return s.Purge(ctx)
-	})
-	return l, err
+	return l, nil
 }
 
-// coldStarts is the median time of loading the chat into a new orchestrator.
-func (r *rig) coldStarts(ctx context.Context, k events.Key, before func() error) (float64, error) {
-	c := client.New(r.nc, k.Tenant, "bench")
-	var taken []float64
-	for n := range loadRounds {
-		r.orchestrator.stop()
-		if err := before(); err != nil {
-			return 0, fmt.Errorf("bench: %w", err)
+// spread makes the chat, and after each of its turns its share of the others.
+func (r *rig) spread(ctx context.Context, others int) (*chatAmong, error) {
+	k, ended, err := r.chat(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.watchOnly(k); err != nil {
+		return nil, err
+	}
+	bus, err := streams.Open(ctx, r.nc, streams.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer bus.Close()
+	fill, err := r.newFiller()
+	if err != nil {
+		return nil, err
+	}
+	defer fill.close()
+	c := &chatAmong{rig: r, key: k}
+	for n := range loadTurns {
+		if err := r.turn(ctx, k, ended); err != nil {
+			return nil, err
 		}
-		if err := r.startOrchestrator(ctx); err != nil {
-			return 0, err
-		}
-		if _, err := c.Command(ctx, client.NewID(), protocol.Create{V: 1}); err != nil { // it is at work
-			return 0, err
-		}
-		var times [2]time.Duration // cold, warm
-		for i := range times {
-			start := time.Now()
-			if _, err := c.Command(ctx, k.Chat, protocol.Rename{V: 1, Title: fmt.Sprint(n, i)}); err != nil {
-				return 0, err
+		if n == loadTurns-tailTurns-1 {
+			if c.older, err = r.snapshotAtHead(ctx, bus.Log, k); err != nil {
+				return nil, err
 			}
-			times[i] = time.Since(start)
 		}
-		taken = append(taken, ms(times[0]-times[1]))
+		if err := fill.write(ctx, share(others/eventsPerOther, n, loadTurns)); err != nil {
+			return nil, err
+		}
+	}
+	if c.newest, err = r.snapshotAtHead(ctx, bus.Log, k); err != nil {
+		return nil, err
+	}
+	last, err := bus.Log.Last(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	for m, err := range bus.Log.Read(ctx, k, 0, last.Sequence) {
+		if err != nil {
+			return nil, err
+		}
+		c.commits = append(c.commits, m.Body)
+	}
+	return c, nil
+}
+
+// share is the n-th of parts that are as equal as they can be and make whole.
+func share(whole, n, parts int) int { return whole*(n+1)/parts - whole*n/parts }
+
+// watchOnly ends that every commit is told: no others.
+func (r *rig) watchOnly(k events.Key) error {
+	if err := r.feed.Unsubscribe(); err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	var err error
+	r.feed, err = r.nc.Subscribe(protocol.FeedCommitSubject(k), r.see)
+	return err
+}
+
+// loads is the median time of loading the chat, each time by a new orchestrator
+// that finds that snapshot, or none, and has to read so many commits.
+func (c *chatAmong) loads(ctx context.Context, snapshot []byte, reads int) (float64, error) {
+	var taken []float64
+	for range loadRounds {
+		if err := c.setSnapshot(ctx, snapshot); err != nil {
+			return 0, err
+		}
+		l, err := c.load(ctx, c.key)
+		if err != nil {
+			return 0, err
+		}
+		if l.lasts != 1 || l.reads != reads {
+			return 0, fmt.Errorf("bench: the last commit was read %d times, and %d commits: want once, and %d", l.lasts, l.reads, reads)
+		}
+		taken = append(taken, ms(l.end.Sub(l.start)))
 	}
 	return median(taken), nil
 }
 
-// others fills the log with commits of other chats.
-func (r *rig) others(count int) error {
-	topology, err := streams.LoadTopology("")
+// setSnapshot has the store hold that snapshot of the chat, or none.
+func (c *chatAmong) setSnapshot(ctx context.Context, content []byte) error {
+	kv, err := c.js.KeyValue(ctx, streams.SnapshotsBucket)
 	if err != nil {
-		return err
+		return fmt.Errorf("bench: %w", err)
 	}
-	body := slices.Repeat([]byte("x"), otherBytes)
-	var last *nats.Subscription
-	inbox := r.nc.NewRespInbox()
-	if last, err = r.nc.SubscribeSync(inbox); err != nil {
-		return err
+	if content == nil {
+		err = kv.Purge(ctx, snapshotKey(c.key))
+	} else {
+		_, err = kv.Put(ctx, snapshotKey(c.key), content)
 	}
-	defer func() { _ = last.Unsubscribe() }() // fails only on a closed connection
-	waiting := 0
-	for n := range count / eventsPerOther {
-		k := events.Key{Tenant: client.DefaultTenant, Chat: fmt.Sprint("other-", n%otherChats)}
-		m := &nats.Msg{Subject: protocol.LogSubject(protocol.Shard(k, topology.Shards()), k), Reply: inbox, Data: body}
-		if err := r.nc.PublishMsg(m); err != nil {
-			return err
-		}
-		if waiting++; waiting == publishAhead {
-			for ; waiting > 0; waiting-- {
-				if _, err := last.NextMsg(time.Minute); err != nil {
-					return fmt.Errorf("bench: fill the log: %w", err)
-				}
-			}
-		}
-	}
-	for ; waiting > 0; waiting-- {
-		if _, err := last.NextMsg(time.Minute); err != nil {
-			return fmt.Errorf("bench: fill the log: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("bench: set the snapshot: %w", err)
 	}
 	return nil
 }
 
 // refold gives how many events a second are decoded and folded, from memory.
-func (r *rig) refold(ctx context.Context, k events.Key) (float64, error) {
-	reader, err := streams.OpenReader(ctx, r.nc, streams.Options{})
-	if err != nil {
-		return 0, err
-	}
-	defer reader.Close()
-	last, err := reader.Log.Last(ctx, k)
-	if err != nil {
-		return 0, err
-	}
-	var bodies [][]byte
-	for m, err := range reader.Log.Read(ctx, k, 0, last.Sequence) {
-		if err != nil {
-			return 0, err
-		}
-		bodies = append(bodies, m.Body)
-	}
+func refold(commits [][]byte) (float64, error) {
 	var rates []float64
 	for range loadRounds {
 		folded := 0
 		start := time.Now()
 		var s chat.State
-		for _, b := range bodies {
+		for _, b := range commits {
 			c, err := events.Decode(b)
 			if err != nil {
 				return 0, err

@@ -59,11 +59,14 @@ type Growth struct {
 	P50  float64 `json:"p50_ms"`
 }
 
-// Load is what it takes to fold a chat among others.
+// Load is what it takes to have the state of a chat that lies spread among
+// others: from asking for its snapshot to having folded its last commit.
 type Load struct {
 	Events          int     `json:"events"` // of the chat
 	Others          int     `json:"other_events"`
-	WithSnapshot    float64 `json:"with_snapshot_ms"`
+	WithSnapshot    float64 `json:"with_snapshot_ms"` // of its last commit
+	Tail            int     `json:"tail_commits"`     // behind an older snapshot
+	WithOlder       float64 `json:"with_older_snapshot_ms"`
 	WithoutSnapshot float64 `json:"without_snapshot_ms"`
 	EventsPerSecond float64 `json:"refold_events_per_second"`
 }
@@ -116,8 +119,8 @@ func (r *Report) Print(w io.Writer) error {
 		fmt.Fprintf(w, "turn %d of a chat: p50 %.3f ms\n", g.Turn, g.P50)
 	}
 	if l := r.Load; l != nil {
-		fmt.Fprintf(w, "a chat of %d events among %d: %.1f ms with a snapshot, %.1f ms without; refold %.0f events/s\n",
-			l.Events, l.Others, l.WithSnapshot, l.WithoutSnapshot, l.EventsPerSecond)
+		fmt.Fprintf(w, "a chat of %d events among %d: loaded in %.1f ms with a snapshot, %.1f ms with one that is %d commits old, %.1f ms without; "+
+			"refold %.0f events/s\n", l.Events, l.Others, l.WithSnapshot, l.WithOlder, l.Tail, l.WithoutSnapshot, l.EventsPerSecond)
 	}
 	return nil
 }

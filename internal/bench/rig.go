@@ -33,6 +33,7 @@ type rig struct {
 	dir    string
 	server *embedded.Server
 	nc     *nats.Conn // of the client
+	feed   *nats.Subscription
 	js     jetstream.JetStream
 	tool   *exec.Cmd
 	cancel context.CancelFunc
@@ -66,7 +67,7 @@ func startServer(ctx context.Context, always bool) (*rig, error) {
 		r.js, err = jetstream.New(r.nc)
 	}
 	if err == nil {
-		_, err = r.nc.Subscribe(protocol.FeedCommitSubject(events.Key{Tenant: protocol.Any, Chat: protocol.Any}), r.see)
+		r.feed, err = r.nc.Subscribe(protocol.FeedCommitSubject(events.Key{Tenant: protocol.Any, Chat: protocol.Any}), r.see)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.close())

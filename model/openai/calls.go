@@ -57,12 +57,7 @@ type call struct {
 }
 
 // whole reports whether nothing can be added to the arguments.
-func (c *call) whole() bool { return isObject(c.arguments.String()) }
-
-func isObject(s string) bool {
-	s = strings.TrimSpace(s)
-	return strings.HasPrefix(s, "{") && json.Valid([]byte(s))
-}
+func (c *call) whole() bool { return events.IsObject(c.arguments.String()) }
 
 // add takes a fragment. It says what is wrong if it cannot be known to which
 // call it belongs.

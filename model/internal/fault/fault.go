@@ -125,9 +125,7 @@ const maxMessageChars = 400
 func Message(e Evidence, secret string) string {
 	said := parse(e.Body)
 	text := strings.Join(strings.Fields(cmp.Or(said.message, http.StatusText(e.Status), "the provider failed and did not say why")), " ")
-	if runes := []rune(text); len(runes) > maxMessageChars {
-		text = string(runes[:maxMessageChars]) + "…"
-	}
+	text = events.Shorten(text, maxMessageChars)
 	if e.Status >= http.StatusBadRequest {
 		text = fmt.Sprintf("the provider answered %d: %s", e.Status, text)
 	} else {
