@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/everturn/everturn/model/internal/stage"
@@ -8,7 +9,9 @@ import (
 )
 
 // A whole chat with thoughts and two steps with calls, two of which have the same
-// id. Between every two messages it is folded from its log again.
+// id. Between every two messages it is folded from its log again. Where the
+// provider may keep what it read moves on, and the last place stays marked once
+// more, so that it is found.
 func TestAChatOnTheWire(t *testing.T) {
 	t.Parallel()
 	p := stage.New(t,
@@ -23,22 +26,36 @@ func TestAChatOnTheWire(t *testing.T) {
 		}
 		c.Answer(t, h.Answer, "seen")
 	}
-	want := tree(t, `[
-		{"role":"user","content":[{"type":"text","text":"hello"}]},
-		{"role":"assistant","content":[
+	const (
+		mark  = `,"cache_control":{"type":"ephemeral"}`
+		first = `{"type":"text","text":"hello"`
+		step1 = `{"role":"assistant","content":[
 			{"type":"thinking","thinking":"I must look","signature":"c2lnMQ+/=="},
 			{"type":"text","text":"let me look"},
-			{"type":"tool_use","id":"toolu_1","name":"look","input":{"n":1}}]},
-		{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"seen"}],"cache_control":{"type":"ephemeral"}}]},
-		{"role":"assistant","content":[
+			{"type":"tool_use","id":"toolu_1","name":"look","input":{"n":1}}]}`
+		seen1 = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"seen"}]` + mark + `}]}`
+		step2 = `{"role":"assistant","content":[
 			{"type":"thinking","thinking":"","signature":"c2lnMg=="},
 			{"type":"tool_use","id":"call_1_2_1","name":"look","input":{"n":2}},
-			{"type":"tool_use","id":"call_1_2_2","name":"look","input":{}}]},
-		{"role":"user","content":[
+			{"type":"tool_use","id":"call_1_2_2","name":"look","input":{}}]}`
+		seen2 = `{"role":"user","content":[
 			{"type":"tool_result","tool_use_id":"call_1_2_1","content":[{"type":"text","text":"seen"}]},
-			{"type":"tool_result","tool_use_id":"call_1_2_2","content":[{"type":"text","text":"seen"}],"cache_control":{"type":"ephemeral"}}]}]`)
-	if diff := cmp.Diff(want, sent(t, p, "messages")); diff != "" {
-		t.Errorf("third request (-want +got):\n%s", diff)
+			{"type":"tool_result","tool_use_id":"call_1_2_2","content":[{"type":"text","text":"seen"}]` + mark + `}]}`
+	)
+	for n, want := range []string{
+		`[{"role":"user","content":[` + first + mark + `}]}]`,
+		`[{"role":"user","content":[` + first + mark + `}]},` + step1 + `,` + seen1 + `]`,
+		`[{"role":"user","content":[` + first + `}]},` + step1 + `,` + seen1 + `,` + step2 + `,` + seen2 + `]`,
+	} {
+		if diff := cmp.Diff(stage.Tree(t, want), p.Sent(t, n, "messages")); diff != "" {
+			t.Errorf("messages of request %d (-want +got):\n%s", n+1, diff)
+		}
+		if diff := cmp.Diff(stage.Tree(t, `[{"type":"text","text":"be brief"`+mark+`}]`), p.Sent(t, n, "system")); diff != "" {
+			t.Errorf("system of request %d (-want +got):\n%s", n+1, diff)
+		}
+		if marks := strings.Count(p.Requests()[n].Body, mark); marks > 4 {
+			t.Errorf("request %d has %d marks, and the provider takes 4", n+1, marks)
+		}
 	}
 	if n := len(p.Requests()); n != 3 {
 		t.Errorf("%d requests", n)

@@ -13,31 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sent is one field of the last request.
-func sent(t testing.TB, p *stage.Provider, field string) any {
-	t.Helper()
-	list := p.Requests()
-	var body map[string]any
-	if err := json.Unmarshal([]byte(list[len(list)-1].Body), &body); err != nil {
-		t.Fatal(err)
-	}
-	return body[field]
-}
-
-// tree is JSON as loose values.
-func tree(t testing.TB, text string) any {
-	t.Helper()
-	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
-	return v
-}
-
-func result(call, name, text string) model.Message {
-	return model.Message{Role: model.RoleTool, Results: []model.Result{{WireID: call, Name: name, Parts: []events.Part{events.Text(text)}}}}
-}
-
 // What a model thought goes back with the call that belongs to it, byte for byte
 // and in order, in the second request and in the third.
 func TestB19(t *testing.T) {
@@ -55,7 +30,7 @@ func TestB19(t *testing.T) {
 	if h.Err != nil {
 		t.Fatal(h.Err)
 	}
-	r.Messages = append(r.Messages, model.Message{Role: model.RoleAssistant, Parts: h.Answer.Parts}, result("toolu_1", "look", "seen"))
+	r.Messages = append(r.Messages, model.Message{Role: model.RoleAssistant, Parts: h.Answer.Parts}, stage.Result("toolu_1", "look", "seen"))
 	if h = stage.Hear(t.Context(), t, m, r); h.Err != nil {
 		t.Fatal(h.Err)
 	}
@@ -64,20 +39,20 @@ func TestB19(t *testing.T) {
 		{"type":"redacted_thinking","data":"RW5jcnlwdGVk+/=="},
 		{"type":"text","text":"let me look"},
 		{"type":"tool_use","id":"toolu_1","name":"look","input":{"n":1}}]}`
-	want := tree(t, `[
+	want := stage.Tree(t, `[
 		{"role":"user","content":[{"type":"text","text":"hello","cache_control":{"type":"ephemeral"}}]},`+assistant1+`,
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"seen"}],"cache_control":{"type":"ephemeral"}}]}]`)
-	if diff := cmp.Diff(want, sent(t, p, "messages")); diff != "" {
+	if diff := cmp.Diff(want, p.Sent(t, -1, "messages")); diff != "" {
 		t.Errorf("second request (-want +got):\n%s", diff)
 	}
 
-	both := result("toolu_2", "look", "more")
+	both := stage.Result("toolu_2", "look", "more")
 	both.Results = append(both.Results, model.Result{WireID: "toolu_3", Name: "look", Parts: []events.Part{events.Text("too dark")}, IsError: true})
 	r.Messages = append(r.Messages, model.Message{Role: model.RoleAssistant, Parts: h.Answer.Parts}, both)
 	if h = stage.Hear(t.Context(), t, m, r); h.Err != nil {
 		t.Fatal(h.Err)
 	}
-	want = tree(t, `[
+	want = stage.Tree(t, `[
 		{"role":"user","content":[{"type":"text","text":"hello"}]},`+assistant1+`,
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"seen"}],"cache_control":{"type":"ephemeral"}}]},
 		{"role":"assistant","content":[
@@ -87,13 +62,13 @@ func TestB19(t *testing.T) {
 		{"role":"user","content":[
 			{"type":"tool_result","tool_use_id":"toolu_2","content":[{"type":"text","text":"more"}]},
 			{"type":"tool_result","tool_use_id":"toolu_3","content":[{"type":"text","text":"too dark"}],"is_error":true,"cache_control":{"type":"ephemeral"}}]}]`)
-	if diff := cmp.Diff(want, sent(t, p, "messages")); diff != "" {
+	if diff := cmp.Diff(want, p.Sent(t, -1, "messages")); diff != "" {
 		t.Errorf("third request (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(tree(t, `{"type":"enabled","budget_tokens":2048}`), sent(t, p, "thinking")); diff != "" {
+	if diff := cmp.Diff(stage.Tree(t, `{"type":"enabled","budget_tokens":2048}`), p.Sent(t, -1, "thinking")); diff != "" {
 		t.Errorf("thinking (-want +got):\n%s", diff)
 	}
-	if got := sent(t, p, "max_tokens"); got != float64(anthropic.DefaultMaxOutputTokens+2048) {
+	if got := p.Sent(t, -1, "max_tokens"); got != float64(anthropic.DefaultMaxOutputTokens+2048) {
 		t.Errorf("max_tokens %v", got)
 	}
 }
@@ -117,11 +92,11 @@ func TestThoughtsGoBackToTheirOwnModelOnly(t *testing.T) {
 	if h := stage.Hear(t.Context(), t, at(t, p.URL), r); h.Err != nil {
 		t.Fatal(h.Err)
 	}
-	want := tree(t, `[
+	want := stage.Tree(t, `[
 		{"role":"user","content":[{"type":"text","text":"hello","cache_control":{"type":"ephemeral"}}]},
 		{"role":"assistant","content":[{"type":"thinking","thinking":"its own","signature":"s"},{"type":"text","text":"said"}]},
 		{"role":"user","content":[{"type":"text","text":"hello","cache_control":{"type":"ephemeral"}}]}]`)
-	if diff := cmp.Diff(want, sent(t, p, "messages")); diff != "" {
+	if diff := cmp.Diff(want, p.Sent(t, -1, "messages")); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -146,13 +121,13 @@ func TestAPausedSearchGoesOn(t *testing.T) {
 	if h := stage.Hear(t.Context(), t, m, r); h.Err != nil {
 		t.Fatal(h.Err)
 	}
-	want := tree(t, `[
+	want := stage.Tree(t, `[
 		{"role":"user","content":[{"type":"text","text":"hello","cache_control":{"type":"ephemeral"}}]},
 		{"role":"assistant","content":[
 			{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}},
 			{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","title":"T","url":"https://example.invalid","encrypted_content":"ZW5j+/==","page_age":"1 day"}]},
 			{"type":"text","text":"so far"}]}]`)
-	if diff := cmp.Diff(want, sent(t, p, "messages")); diff != "" {
+	if diff := cmp.Diff(want, p.Sent(t, -1, "messages")); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -201,7 +176,7 @@ func TestARequest(t *testing.T) {
 			{"name":"look","description":"looks","input_schema":{"type":"object","properties":{"z":{"$ref":"#/$defs/n"},"a":{"type":"string"}},"required":["z"],"$defs":{"n":{"type":"integer","maximum":9007199254740993}},"additionalProperties":false}},
 			{"name":"wait","input_schema":{"type":"object","properties":{}},"cache_control":{"type":"ephemeral"}}]`,
 	} {
-		if diff := cmp.Diff(tree(t, want), sent(t, p, field)); diff != "" {
+		if diff := cmp.Diff(stage.Tree(t, want), p.Sent(t, -1, field)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", field, diff)
 		}
 	}

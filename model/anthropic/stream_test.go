@@ -1,14 +1,10 @@
 package anthropic_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/model"
@@ -25,7 +21,27 @@ func TestMain(m *testing.M) {
 const key = "sk-ant-test-0123456789"
 
 // asked is the request of tests that look at the answer only.
-var asked = model.Request{Model: "mine", Messages: []model.Message{{Role: model.RoleUser, Parts: []events.Part{events.Text("hello")}}}}
+var asked = stage.Asked()
+
+// format is what the tests of every adapter need to know of this one.
+var format = stage.Format{
+	Make: func(t testing.TB, s stage.Setup) model.Model {
+		t.Helper()
+		return at(t, s.URL, func(c *anthropic.Config) {
+			c.Transport, c.Silence, c.ContentSilence = s.Transport, s.Silence, s.ContentSilence
+		})
+	},
+	Begun:  stream(start) + text(0, "so"),
+	Whole:  stream(start) + thinking(0, "hm", "c2ln") + text(1, "so") + ended("end_turn"),
+	Failed: `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}`,
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	stage.Conform(t, format)
+}
+
+func FuzzStream(f *testing.F) { stage.Fuzz(f, format) }
 
 // at is a model at an address.
 func at(t testing.TB, url string, change ...func(*anthropic.Config)) *anthropic.Model {
@@ -175,57 +191,14 @@ func TestAMessageThatBeginsAnewTakesNothingOver(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsHandedOn(t *testing.T) {
+// What was paid for is not thrown away because a connection does not end.
+func TestAnAnswerWhoseStreamDoesNotEnd(t *testing.T) {
 	t.Parallel()
-	p := stage.New(t, stage.Reply{Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After-Ms": "1500"}, Pieces: []string{`{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`}})
-	h := stage.Hear(t.Context(), t, at(t, p.URL), asked)
-	if h.Err == nil || h.Err.RetryAfter != 1500*time.Millisecond || h.Err.Status != http.StatusTooManyRequests {
-		t.Errorf("got %+v", h.Err)
+	p := stage.New(t, stage.Reply{Pieces: []string{stream(start) + text(0, "so") + ended("end_turn")}, Hang: true})
+	if h := stage.Hear(t.Context(), t, at(t, p.URL), asked); h.Err != nil {
+		t.Error(h.Err)
 	}
-	if n := len(p.Requests()); n != 1 {
-		t.Errorf("%d requests", n)
-	}
-}
-
-func TestCancelAndBreakCloseTheConnection(t *testing.T) {
-	t.Parallel()
-	begun := stage.Reply{Pieces: []string{stream(start) + text(0, "so")}, Hang: true}
-	t.Run("cancel", func(t *testing.T) {
-		t.Parallel()
-		p := stage.New(t, begun)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var last error
-		for d, err := range at(t, p.URL).Stream(ctx, asked) {
-			if d.Text != "" {
-				cancel()
-			}
-			last = err
-		}
-		if known, ok := errors.AsType[*model.Error](last); !ok || known.Class != events.ClassCancelled {
-			t.Errorf("got %v", last)
-		}
-		<-p.Gone()
-	})
-	t.Run("break", func(t *testing.T) {
-		t.Parallel()
-		p := stage.New(t, begun)
-		for _, err := range at(t, p.URL).Stream(t.Context(), asked) {
-			if err != nil {
-				t.Error(err)
-			}
-			break
-		}
-		<-p.Gone()
-	})
-	t.Run("an answer whose stream does not end", func(t *testing.T) {
-		t.Parallel()
-		p := stage.New(t, stage.Reply{Pieces: []string{stream(start) + text(0, "so") + ended("end_turn")}, Hang: true})
-		if h := stage.Hear(t.Context(), t, at(t, p.URL), asked); h.Err != nil {
-			t.Error(h.Err)
-		}
-		<-p.Gone()
-	})
+	<-p.Gone()
 }
 
 // The key is in no error, and what the environment holds for others is not sent.
@@ -268,39 +241,6 @@ func TestTheEnvironmentNamesAProfile(t *testing.T) {
 		t.Errorf("%v: %v", h.Err, h.Err.Err)
 	}
 }
-
-func TestTheConnectionIsUsedAgain(t *testing.T) {
-	t.Parallel()
-	p := stage.New(t, stage.Reply{Pieces: []string{stream(start) + text(0, "so") + ended("end_turn")}})
-	m := at(t, p.URL)
-	for range 3 {
-		if h := stage.Hear(t.Context(), t, m, asked); h.Err != nil {
-			t.Fatal(h.Err)
-		}
-	}
-	if list := p.Requests(); list[0].From != list[2].From {
-		t.Errorf("asked from %s and from %s", list[0].From, list[2].From)
-	}
-}
-
-// Whatever is sent, there is one end, and nobody panics.
-func FuzzStream(f *testing.F) {
-	f.Add(stream(start) + text(0, "so") + ended("end_turn"))
-	f.Fuzz(func(t *testing.T, body string) {
-		header := http.Header{"Content-Type": {"text/event-stream"}}
-		m := at(t, "http://memory.invalid", func(c *anthropic.Config) {
-			c.Transport = carrier(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
-			})
-		})
-		_ = stage.Hear(t.Context(), t, m, asked)
-	})
-}
-
-// carrier answers without a network.
-type carrier func(*http.Request) (*http.Response, error)
-
-func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
 func TestConfigProblemsAreAllReported(t *testing.T) {
 	t.Parallel()

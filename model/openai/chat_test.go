@@ -11,7 +11,6 @@ import (
 // id. Between every two messages it is folded from its log again.
 func TestAChatOnTheWire(t *testing.T) {
 	t.Parallel()
-	const thought = `{"choices":[{"index":0,"delta":{"reasoning_content":"I must look"},"finish_reason":null}]}`
 	p := stage.New(t,
 		stage.Reply{Pieces: []string{stage.Events(thought, north, fragments(`{"index":0,"id":"a","function":{"name":"look","arguments":"{\"n\": 1}"}}`), called, count, done)}},
 		stage.Reply{Pieces: []string{stage.Events(thought, fragments(`{"index":0,"id":"a","function":{"name":"look","arguments":"{\"n\":2}"}}`),
@@ -25,17 +24,20 @@ func TestAChatOnTheWire(t *testing.T) {
 		}
 		c.Answer(t, h.Answer, "seen")
 	}
-	want := tree(t, `[
-		{"role":"user","content":"hello"},
-		{"role":"assistant","reasoning_content":"I must look","content":"北 ","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{\"n\": 1}"}}]},
-		{"role":"tool","tool_call_id":"a","content":"seen"},
-		{"role":"assistant","reasoning_content":"I must look","tool_calls":[
-			{"id":"call_1_2_1","type":"function","function":{"name":"look","arguments":"{\"n\":2}"}},
-			{"id":"call_1_2_2","type":"function","function":{"name":"look","arguments":"{}"}}]},
-		{"role":"tool","tool_call_id":"call_1_2_1","content":"seen"},
-		{"role":"tool","tool_call_id":"call_1_2_2","content":"seen"}]`)
-	if diff := cmp.Diff(want, sent(t, p, "messages")); diff != "" {
-		t.Errorf("third request (-want +got):\n%s", diff)
+	const (
+		first = `{"role":"system","content":"be brief"},{"role":"user","content":"hello"}`
+		step1 = `{"role":"assistant","reasoning_content":"I must look","content":"北 ","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{\"n\": 1}"}}]},
+			{"role":"tool","tool_call_id":"a","content":"seen"}`
+		step2 = `{"role":"assistant","reasoning_content":"I must look","tool_calls":[
+				{"id":"call_1_2_1","type":"function","function":{"name":"look","arguments":"{\"n\":2}"}},
+				{"id":"call_1_2_2","type":"function","function":{"name":"look","arguments":"{}"}}]},
+			{"role":"tool","tool_call_id":"call_1_2_1","content":"seen"},
+			{"role":"tool","tool_call_id":"call_1_2_2","content":"seen"}`
+	)
+	for n, want := range []string{`[` + first + `]`, `[` + first + `,` + step1 + `]`, `[` + first + `,` + step1 + `,` + step2 + `]`} {
+		if diff := cmp.Diff(stage.Tree(t, want), p.Sent(t, n, "messages")); diff != "" {
+			t.Errorf("messages of request %d (-want +got):\n%s", n+1, diff)
+		}
 	}
 	if n := len(p.Requests()); n != 3 {
 		t.Errorf("%d requests", n)

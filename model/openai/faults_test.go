@@ -217,7 +217,8 @@ func TestB13(t *testing.T) {
 	}
 }
 
-// An error inside of a stream that began well.
+// An error inside of a stream that began well. The cases of overload and of
+// rate limits are synthetic: nobody has recorded one that tells as much.
 func TestB14(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -225,13 +226,15 @@ func TestB14(t *testing.T) {
 		reply stage.Reply
 		want  events.ErrorClass
 	}{
-		{"overloaded, after text", stage.Reply{Pieces: []string{stage.Events(first, north, globe, `{"error":{"type":"overloaded_error","message":"busy"}}`)}}, events.ClassOverloaded},
-		{"as the first event", stage.Reply{Pieces: []string{stage.Events(`{"error":{"type":"overloaded_error","message":"busy"}}`)}}, events.ClassOverloaded},
-		{"invalid request", stage.Reply{Pieces: []string{stage.Events(first, `{"error":{"type":"invalid_request_error","message":"no"}}`)}}, events.ClassInvalidRequest},
-		{"with a name", stage.Reply{Pieces: []string{stage.Events(first) + "event: error\ndata: {\"message\":\"no\",\"code\":429}\n\n"}}, events.ClassRateLimit},
-		{"beside a reason to stop", stage.Reply{Pieces: []string{stage.Events(`{"choices":[{"index":0,"delta":{},"finish_reason":"error"}],"error":{"code":502,"message":"gone"}}`, done)}}, events.ClassTimeout},
-		{"a status of 529 with a page", stage.Reply{Status: 529, Header: map[string]string{"Content-Type": "text/html"}, Pieces: []string{"<html>"}}, events.ClassOverloaded},
-		{"a good status with an error and no stream", stage.Reply{Status: 200, Header: map[string]string{"Content-Type": "application/json"}, Pieces: []string{`{"error":{"code":503,"message":"busy"}}`}}, events.ClassTimeout},
+		{"synthetic: overloaded, after text", stage.Reply{Pieces: []string{stage.Events(first, north, globe, `{"error":{"type":"overloaded_error","message":"busy"}}`)}}, events.ClassOverloaded},
+		{"synthetic: as the first event", stage.Reply{Pieces: []string{stage.Events(`{"error":{"type":"overloaded_error","message":"busy"}}`)}}, events.ClassOverloaded},
+		{"synthetic: invalid request", stage.Reply{Pieces: []string{stage.Events(first, `{"error":{"type":"invalid_request_error","message":"no"}}`)}}, events.ClassInvalidRequest},
+		{"synthetic: with a name", stage.Reply{Pieces: []string{stage.Events(first) + "event: error\ndata: {\"message\":\"no\",\"code\":429}\n\n"}}, events.ClassRateLimit},
+		{"synthetic: beside a reason to stop", stage.Reply{Pieces: []string{stage.Events(`{"choices":[{"index":0,"delta":{},"finish_reason":"error"}],"error":{"code":502,"message":"gone"}}`, done)}}, events.ClassTimeout},
+		{"synthetic: a status of 529", stage.Reply{Status: 529, Pieces: []string{`{"error":{"message":"busy"}}`}}, events.ClassOverloaded},
+		{"synthetic: a rate limit", stage.Reply{Status: 429, Pieces: []string{`{"error":{"message":"slow","type":"requests","code":"rate_limit_exceeded"}}`}}, events.ClassRateLimit},
+		{"synthetic: a status of 529 with a page", stage.Reply{Status: 529, Header: map[string]string{"Content-Type": "text/html"}, Pieces: []string{"<html>"}}, events.ClassOverloaded},
+		{"synthetic: a good status with an error and no stream", stage.Reply{Status: 200, Header: map[string]string{"Content-Type": "application/json"}, Pieces: []string{`{"error":{"code":503,"message":"busy"}}`}}, events.ClassTimeout},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

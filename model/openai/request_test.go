@@ -14,37 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sent is one field of the last request.
-func sent(t testing.TB, p *stage.Provider, field string) any {
-	t.Helper()
-	list := p.Requests()
-	var body map[string]any
-	if err := json.Unmarshal([]byte(list[len(list)-1].Body), &body); err != nil {
-		t.Fatal(err)
-	}
-	return body[field]
-}
-
-// tree is JSON as loose values.
-func tree(t testing.TB, text string) any {
-	t.Helper()
-	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
-	return v
-}
-
-// assistant is what a model said, as a later request has it: with the ids that
-// its calls got from us.
-func assistant(a *model.Answer) model.Message {
-	return model.Message{Role: model.RoleAssistant, Parts: a.Parts}
-}
-
-func result(call, name, text string) model.Message {
-	return model.Message{Role: model.RoleTool, Results: []model.Result{{WireID: call, Name: name, Parts: []events.Part{events.Text(text)}}}}
-}
-
 // What a model thought goes back with the call that belongs to it, in the field
 // it came in, byte for byte, in the second request and in the third.
 func TestB19(t *testing.T) {
@@ -90,19 +59,19 @@ func TestB19(t *testing.T) {
 				if got := h.Answer.Parts[0]; got.Type != events.PartReasoning || got.Provider != "openai" || got.Model != "mine" {
 					t.Fatalf("step %d: %+v", n+1, got)
 				}
-				said = append(said, assistant(h.Answer), result(call, "look", "seen"))
+				said = append(said, model.Message{Role: model.RoleAssistant, Parts: h.Answer.Parts}, stage.Result(call, "look", "seen"))
 				r.Messages = slices.Concat(asked.Messages, said)
 			}
 			if h := stage.Hear(t.Context(), t, m, r); h.Err != nil {
 				t.Fatal(h.Err)
 			}
-			want := tree(t, `[
+			want := stage.Tree(t, `[
 				{"role":"user","content":"hello"},
 				{"role":"assistant",`+tt.echoed+`,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"look","arguments":"{\"n\":1}"}}]},
 				{"role":"tool","tool_call_id":"call_1","content":"seen"},
 				{"role":"assistant",`+tt.echoed2+`,"tool_calls":[{"id":"call_2","type":"function","function":{"name":"look","arguments":"{\"n\":2}"}}]},
 				{"role":"tool","tool_call_id":"call_2","content":"seen"}]`)
-			if diff := cmp.Diff(want, sent(t, p, "messages")); diff != "" {
+			if diff := cmp.Diff(want, p.Sent(t, -1, "messages")); diff != "" {
 				t.Errorf("third request (-want +got):\n%s", diff)
 			}
 		})
@@ -125,8 +94,8 @@ func TestThoughtsGoBackToTheirOwnModelOnly(t *testing.T) {
 	if h := stage.Hear(t.Context(), t, at(t, p.URL), r); h.Err != nil {
 		t.Fatal(h.Err)
 	}
-	want := tree(t, `[{"role":"user","content":"hello"},{"role":"assistant","content":"one two"},{"role":"user","content":"hello"}]`)
-	if diff := cmp.Diff(want, sent(t, p, "messages")); diff != "" {
+	want := stage.Tree(t, `[{"role":"user","content":"hello"},{"role":"assistant","content":"one two"},{"role":"user","content":"hello"}]`)
+	if diff := cmp.Diff(want, p.Sent(t, -1, "messages")); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -162,7 +131,7 @@ func TestARequest(t *testing.T) {
 	if got := p.Requests()[0].Path; got != "/v1/chat/completions" {
 		t.Errorf("asked at %s", got)
 	}
-	want := tree(t, `[
+	want := stage.Tree(t, `[
 		{"role":"system","content":"be brief"},
 		{"role":"user","content":[{"type":"text","text":"what is this?"},{"type":"image_url","image_url":{"url":"`+encoded+`"}}]},
 		{"role":"assistant","content":"let me see","tool_calls":[
@@ -171,14 +140,14 @@ func TestARequest(t *testing.T) {
 		{"role":"tool","tool_call_id":"c1","content":"a view"},
 		{"role":"tool","tool_call_id":"c2","content":"too dark"},
 		{"role":"user","content":[{"type":"text","text":"(the result of look, call c1, shows:)"},{"type":"image_url","image_url":{"url":"`+encoded+`"}}]}]`)
-	if diff := cmp.Diff(want, sent(t, p, "messages")); diff != "" {
+	if diff := cmp.Diff(want, p.Sent(t, -1, "messages")); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 	for field, want := range map[string]any{
 		"model": "theirs", "stream": true, "max_tokens": 99.0, "reasoning_effort": "low",
 		"stream_options": map[string]any{"include_usage": true},
 	} {
-		if diff := cmp.Diff(want, sent(t, p, field)); diff != "" {
+		if diff := cmp.Diff(want, p.Sent(t, -1, field)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", field, diff)
 		}
 	}

@@ -1,21 +1,14 @@
 package openai_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/model/internal/stage"
-	"github.com/everturn/everturn/model/internal/wiretap"
 	"github.com/everturn/everturn/model/openai"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -28,7 +21,27 @@ func TestMain(m *testing.M) {
 const key = "sk-test-0123456789abcdef"
 
 // asked is the request of tests that look at the answer only.
-var asked = model.Request{Model: "mine", Messages: []model.Message{{Role: model.RoleUser, Parts: []events.Part{events.Text("hello")}}}}
+var asked = stage.Asked()
+
+// format is what the tests of every adapter need to know of this one.
+var format = stage.Format{
+	Make: func(t testing.TB, s stage.Setup) model.Model {
+		t.Helper()
+		return at(t, s.URL, func(c *openai.Config) {
+			c.Transport, c.Silence, c.ContentSilence = s.Transport, s.Silence, s.ContentSilence
+		})
+	},
+	Begun:  stage.Events(first, north),
+	Whole:  stage.Events(thought, north, ended, count, done),
+	Failed: `{"error":{"type":"rate_limit_error","code":"rate_limit_exceeded","message":"slow down"}}`,
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	stage.Conform(t, format)
+}
+
+func FuzzStream(f *testing.F) { stage.Fuzz(f, format) }
 
 // at is a model at an address.
 func at(t testing.TB, url string, change ...func(*openai.Config)) *openai.Model {
@@ -53,13 +66,14 @@ func answered(t testing.TB, pieces ...string) stage.Heard {
 
 // The events of a small answer.
 const (
-	first  = `{"id":"r1","model":"theirs-0711","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`
-	north  = `{"id":"r1","choices":[{"index":0,"delta":{"content":"北 "},"finish_reason":null}]}`
-	globe  = `{"id":"r1","choices":[{"index":0,"delta":{"content":"🌍\u00e9"},"finish_reason":null}]}`
-	ended  = `{"id":"r1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
-	count  = `{"id":"r1","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":7,"total_tokens":107,"prompt_tokens_details":{"cached_tokens":64},"completion_tokens_details":{"reasoning_tokens":3}}}`
-	done   = "[DONE]"
-	called = `{"id":"r1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
+	first   = `{"id":"r1","model":"theirs-0711","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`
+	north   = `{"id":"r1","choices":[{"index":0,"delta":{"content":"北 "},"finish_reason":null}]}`
+	globe   = `{"id":"r1","choices":[{"index":0,"delta":{"content":"🌍\u00e9"},"finish_reason":null}]}`
+	ended   = `{"id":"r1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
+	count   = `{"id":"r1","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":7,"total_tokens":107,"prompt_tokens_details":{"cached_tokens":64},"completion_tokens_details":{"reasoning_tokens":3}}}`
+	done    = "[DONE]"
+	thought = `{"id":"r1","choices":[{"index":0,"delta":{"reasoning_content":"I must look"},"finish_reason":null}]}`
+	called  = `{"id":"r1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
 )
 
 var counted = events.Usage{Input: 36, Output: 7, CacheRead: 64, Reasoning: 3}
@@ -110,92 +124,6 @@ func TestStops(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsHandedOn(t *testing.T) {
-	t.Parallel()
-	p := stage.New(t, stage.Reply{Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "7"}, Pieces: []string{`{"error":{"message":"slow down"}}`}})
-	h := stage.Hear(t.Context(), t, at(t, p.URL), asked)
-	if h.Err == nil || h.Err.Class != events.ClassRateLimit || h.Err.RetryAfter != 7*time.Second || h.Err.Status != http.StatusTooManyRequests {
-		t.Errorf("got %+v", h.Err)
-	}
-	if n := len(p.Requests()); n != 1 {
-		t.Errorf("%d requests", n)
-	}
-}
-
-func TestCancelAndBreakCloseTheConnection(t *testing.T) {
-	t.Parallel()
-	t.Run("cancel", func(t *testing.T) {
-		t.Parallel()
-		p := stage.New(t, stage.Reply{Pieces: []string{stage.Events(first, north)}, Hang: true})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var last error
-		for d, err := range at(t, p.URL).Stream(ctx, asked) {
-			if d.Text != "" {
-				cancel()
-			}
-			last = err
-		}
-		known, ok := errors.AsType[*model.Error](last)
-		if !ok || known.Class != events.ClassCancelled {
-			t.Errorf("got %v", last)
-		}
-		<-p.Gone()
-	})
-	t.Run("break", func(t *testing.T) {
-		t.Parallel()
-		p := stage.New(t, stage.Reply{Pieces: []string{stage.Events(first, north)}, Hang: true})
-		for _, err := range at(t, p.URL).Stream(t.Context(), asked) {
-			if err != nil {
-				t.Error(err)
-			}
-			break
-		}
-		<-p.Gone()
-	})
-	t.Run("cancel before the response", func(t *testing.T) {
-		t.Parallel()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		h := stage.Hear(ctx, t, at(t, stage.New(t, stage.Reply{}).URL), asked)
-		if h.Err == nil || h.Err.Class != events.ClassCancelled {
-			t.Errorf("got %v", h.Err)
-		}
-	})
-}
-
-func TestSilenceEndsTheAttempt(t *testing.T) {
-	t.Parallel()
-	p := stage.New(t, stage.Reply{Pieces: []string{stage.Events(first, north)}, Hang: true})
-	h := stage.Hear(t.Context(), t, at(t, p.URL, func(c *openai.Config) { c.Silence = 50 * time.Millisecond }), asked)
-	if h.Err == nil || h.Err.Class != events.ClassStreamSilence {
-		t.Errorf("got %+v, %v", h.Answer, h.Err)
-	}
-	if _, ok := errors.AsType[*wiretap.SilenceError](h.Err); ok {
-		t.Error("the cause of the error is kept as text only")
-	}
-	<-p.Gone()
-}
-
-func TestNobodyThere(t *testing.T) {
-	t.Parallel()
-	h := stage.Hear(t.Context(), t, at(t, "http://127.0.0.1:1"), asked)
-	if h.Err == nil || h.Err.Class != events.ClassTransport {
-		t.Errorf("got %v", h.Err)
-	}
-}
-
-func TestNobodyThereInTime(t *testing.T) {
-	t.Parallel()
-	late := &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	m := at(t, "http://memory.invalid", func(c *openai.Config) {
-		c.Transport = carrier(func(*http.Request) (*http.Response, error) { return nil, late })
-	})
-	if h := stage.Hear(t.Context(), t, m, asked); h.Err == nil || h.Err.Class != events.ClassStreamSilence {
-		t.Errorf("got %v", h.Err)
-	}
-}
-
 // The key is in no error, not even where the provider quotes it; and what the
 // environment holds for others is not sent.
 func TestTheKeyIsToldToNobody(t *testing.T) {
@@ -228,39 +156,6 @@ func TestTheKeyIsToldToNobody(t *testing.T) {
 		t.Errorf("sent %q without a key", got)
 	}
 }
-
-func TestTheConnectionIsUsedAgain(t *testing.T) {
-	t.Parallel()
-	p := stage.New(t, stage.Reply{Pieces: []string{stage.Events(first, north, ended, done)}})
-	m := at(t, p.URL)
-	for range 3 {
-		if h := stage.Hear(t.Context(), t, m, asked); h.Err != nil {
-			t.Fatal(h.Err)
-		}
-	}
-	if list := p.Requests(); list[0].From != list[2].From {
-		t.Errorf("asked from %s and from %s", list[0].From, list[2].From)
-	}
-}
-
-// Whatever is sent, there is one end, and nobody panics.
-func FuzzStream(f *testing.F) {
-	f.Add(stage.Events(first, north, ended, done))
-	f.Fuzz(func(t *testing.T, body string) {
-		header := http.Header{"Content-Type": {"text/event-stream"}}
-		m := at(t, "http://memory.invalid", func(c *openai.Config) {
-			c.Transport = carrier(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
-			})
-		})
-		_ = stage.Hear(t.Context(), t, m, asked)
-	})
-}
-
-// carrier answers without a network.
-type carrier func(*http.Request) (*http.Response, error)
-
-func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
 func TestConfigProblemsAreAllReported(t *testing.T) {
 	t.Parallel()

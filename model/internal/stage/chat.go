@@ -34,8 +34,14 @@ func NewChat(t testing.TB, name, said string) *Chat {
 	t.Helper()
 	c := &Chat{model: name}
 	c.command(t, protocol.Create{V: protocol.Version})
-	c.command(t, protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(said)}})
+	c.Say(t, said)
 	return c
+}
+
+// Say is something that the user says.
+func (c *Chat) Say(t testing.TB, said string) {
+	t.Helper()
+	c.command(t, protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(said)}})
 }
 
 // Prompt is what the model gets to read.
@@ -81,7 +87,7 @@ func (c *Chat) command(t testing.TB, body protocol.Body) {
 func (c *Chat) handle(t testing.TB, m chat.Message) []events.Event {
 	t.Helper()
 	at := events.At(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
-	live := chat.Live{Defaults: events.Settings{Model: c.model}, Tools: []events.Tool{look.Tool()}}
+	live := chat.Live{Defaults: events.Settings{Model: c.model, System: "be brief"}, Tools: []events.Tool{look.Tool()}}
 	decision := chat.Handle(c.state, m, at, live)
 	if len(decision.Events) == 0 {
 		t.Fatalf("nothing follows from %T", m)

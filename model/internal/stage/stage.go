@@ -4,6 +4,7 @@ package stage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/model"
 )
 
@@ -22,6 +24,7 @@ type Reply struct {
 	Pieces []string // of the body, each sent on its own
 	Abort  bool     // the connection breaks after them
 	Hang   bool     // it stays open after them, until the client leaves
+	Mute   bool     // nothing is answered at all, until the client leaves
 }
 
 // Request is what the provider was asked.
@@ -39,6 +42,7 @@ type Provider struct {
 	mu       sync.Mutex
 	replies  []Reply
 	requests []Request
+	asked    chan struct{} // gets something when a request has come
 	gone     chan struct{} // gets something when a client left a reply that hangs
 }
 
@@ -46,7 +50,7 @@ type Provider struct {
 // ever.
 func New(t testing.TB, replies ...Reply) *Provider {
 	t.Helper()
-	p := &Provider{replies: replies, gone: make(chan struct{}, 1)}
+	p := &Provider{replies: replies, asked: make(chan struct{}, 1), gone: make(chan struct{}, 1)}
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
 	p.URL = server.URL
@@ -59,6 +63,9 @@ func (p *Provider) Requests() []Request {
 	defer p.mu.Unlock()
 	return append([]Request(nil), p.requests...)
 }
+
+// Asked is told when a request has come.
+func (p *Provider) Asked() <-chan struct{} { return p.asked }
 
 // Gone is told when a client has left a reply that hangs.
 func (p *Provider) Gone() <-chan struct{} { return p.gone }
@@ -81,6 +88,15 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client has left
 	}
 	reply := p.next(Request{From: r.RemoteAddr, Path: r.URL.Path, Header: r.Header.Clone(), Body: string(body)})
+	select {
+	case p.asked <- struct{}{}:
+	default: // nobody wants to know
+	}
+	if reply.Mute {
+		<-r.Context().Done()
+		p.gone <- struct{}{}
+		return
+	}
 	if reply.Status == 0 {
 		reply.Status = http.StatusOK
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -103,6 +119,53 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		p.gone <- struct{}{}
 	}
+}
+
+// mark says where a provider may keep what it has read.
+const mark = `,"cache_control":{"type":"ephemeral"}`
+
+// raw is the part of the body that a provider's cache goes by, field by field,
+// as it was sent, but without marks.
+func (r Request) raw(t testing.TB) map[string]string {
+	t.Helper()
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(r.Body), &body); err != nil {
+		t.Fatal(err)
+	}
+	fields := make(map[string]string)
+	for _, field := range []string{"model", "system", "tools", "messages"} {
+		fields[field] = strings.ReplaceAll(string(body[field]), mark, "")
+	}
+	return fields
+}
+
+// Sent is one field of the n-th request, as loose values; of the last with -1.
+func (p *Provider) Sent(t testing.TB, n int, field string) any {
+	t.Helper()
+	list := p.Requests()
+	if n < 0 {
+		n += len(list)
+	}
+	body, ok := Tree(t, list[n].Body).(map[string]any)
+	if !ok {
+		t.Fatalf("no object: %s", list[n].Body)
+	}
+	return body[field]
+}
+
+// Tree is JSON as loose values.
+func Tree(t testing.TB, text string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return v
+}
+
+// Result is a message with the result of one call.
+func Result(call, name, text string) model.Message {
+	return model.Message{Role: model.RoleTool, Results: []model.Result{{WireID: call, Name: name, Parts: []events.Part{events.Text(text)}}}}
 }
 
 // Events is a stream of events without names.
