@@ -105,7 +105,7 @@ func Measure(ctx context.Context, o Options) (report Report, err error) {
 	}
 	if o.Others > 0 {
 		o.Progress("a chat among others")
-		load, err := measureLoad(ctx, o)
+		load, err := measureLoad(ctx, o, fullLoad)
 		if err != nil {
 			return report, err
 		}

@@ -13,11 +13,19 @@ import (
 )
 
 const (
-	loadTurns     = 250 // of the chat that is loaded
 	eventsPerTurn = 8
-	tailTurns     = 15 // behind a snapshot that is as old as one gets: fewer than 64 commits
-	loadRounds    = 11
+	refoldRounds  = 11
 )
+
+// loadSize is how much is measured.
+type loadSize struct {
+	turns  int // of the chat that is loaded
+	tail   int // of them behind the older snapshot
+	rounds int
+}
+
+// fullLoad has an older snapshot that is as old as one gets: fewer than 64 commits.
+var fullLoad = loadSize{turns: 250, tail: 15, rounds: 11}
 
 // chatAmong is a chat whose turns lie spread over the whole log, among others.
 type chatAmong struct {
@@ -25,13 +33,13 @@ type chatAmong struct {
 	key     events.Key
 	commits [][]byte
 
-	newest, older []byte // snapshots: at the last commit, and tailTurns turns before
+	newest, older []byte // snapshots: at the last commit, and some turns before
 }
 
 // measureLoad times how long orchestrators take that have never seen a chat to
 // have its state, with the chat's newest snapshot, with an older one, and with
 // none.
-func measureLoad(ctx context.Context, o Options) (l Load, err error) {
+func measureLoad(ctx context.Context, o Options, size loadSize) (l Load, err error) {
 	r, err := startReal(ctx, o.Always, o.Tool)
 	if err != nil {
 		return l, err
@@ -41,14 +49,14 @@ func measureLoad(ctx context.Context, o Options) (l Load, err error) {
 		return l, err
 	}
 	began := time.Now()
-	c, err := r.spread(ctx, o.Others)
+	c, err := r.spread(ctx, o.Others, size)
 	if err != nil {
 		return l, err
 	}
 	o.Progress(fmt.Sprintf("filled in %s", time.Since(began).Round(time.Millisecond)))
 	r.orchestrator.stop()
 
-	l = Load{Events: loadTurns * eventsPerTurn, Others: o.Others, Tail: tailTurns * len(commitTypes)}
+	l = Load{Events: size.turns * eventsPerTurn, Others: o.Others, Tail: size.tail * len(commitTypes)}
 	if l.EventsPerSecond, err = refold(c.commits); err != nil {
 		return l, err
 	}
@@ -61,7 +69,7 @@ func measureLoad(ctx context.Context, o Options) (l Load, err error) {
 		{&l.WithOlder, c.older, 1 + l.Tail}, // and the commit it was made after
 		{&l.WithoutSnapshot, nil, len(c.commits)},
 	} {
-		if *m.to, err = c.loads(ctx, m.snapshot, m.reads); err != nil {
+		if *m.to, err = c.loads(ctx, size.rounds, m.snapshot, m.reads); err != nil {
 			return l, err
 		}
 	}
@@ -69,7 +77,7 @@ func measureLoad(ctx context.Context, o Options) (l Load, err error) {
 }
 
 // spread makes the chat, and after each of its turns its share of the others.
-func (r *rig) spread(ctx context.Context, others int) (*chatAmong, error) {
+func (r *rig) spread(ctx context.Context, others int, size loadSize) (*chatAmong, error) {
 	k, ended, err := r.chat(ctx, true)
 	if err != nil {
 		return nil, err
@@ -88,16 +96,16 @@ func (r *rig) spread(ctx context.Context, others int) (*chatAmong, error) {
 	}
 	defer fill.close()
 	c := &chatAmong{rig: r, key: k}
-	for n := range loadTurns {
+	for n := range size.turns {
 		if err := r.turn(ctx, k, ended); err != nil {
 			return nil, err
 		}
-		if n == loadTurns-tailTurns-1 {
+		if n == size.turns-size.tail-1 {
 			if c.older, err = r.snapshotAtHead(ctx, bus.Log, k); err != nil {
 				return nil, err
 			}
 		}
-		if err := fill.write(ctx, share(others/eventsPerOther, n, loadTurns)); err != nil {
+		if err := fill.write(ctx, share(others/eventsPerOther, n, size.turns)); err != nil {
 			return nil, err
 		}
 	}
@@ -132,9 +140,9 @@ func (r *rig) watchOnly(k events.Key) error {
 
 // loads is the median time of loading the chat, each time by a new orchestrator
 // that finds that snapshot, or none, and has to read so many commits.
-func (c *chatAmong) loads(ctx context.Context, snapshot []byte, reads int) (float64, error) {
+func (c *chatAmong) loads(ctx context.Context, rounds int, snapshot []byte, reads int) (float64, error) {
 	var taken []float64
-	for range loadRounds {
+	for range rounds {
 		if err := c.setSnapshot(ctx, snapshot); err != nil {
 			return 0, err
 		}
@@ -170,7 +178,7 @@ func (c *chatAmong) setSnapshot(ctx context.Context, content []byte) error {
 // refold gives how many events a second are decoded and folded, from memory.
 func refold(commits [][]byte) (float64, error) {
 	var rates []float64
-	for range loadRounds {
+	for range refoldRounds {
 		folded := 0
 		start := time.Now()
 		var s chat.State
