@@ -4,22 +4,25 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // kind is one row of the table from wire names to Go types.
 type kind struct {
 	name   Type
 	zero   Event
-	decode func(json.RawMessage) (Event, error)
+	decode func(*jsontext.Decoder) (Event, error)
 }
 
 // as decodes into T. A version that is no longer written gets a row whose
 // decode reads the old struct and returns today's: that is the whole of upcasting.
 func as[T Event]() kind {
 	var zero T
-	return kind{name: zero.EventType(), zero: zero, decode: func(data json.RawMessage) (Event, error) {
+	return kind{name: zero.EventType(), zero: zero, decode: func(d *jsontext.Decoder) (Event, error) {
 		var e T
-		if err := json.Unmarshal(data, &e); err != nil {
+		if err := jsonv2.UnmarshalDecode(d, &e); err != nil {
 			return nil, err
 		}
 		return e, nil
@@ -83,13 +86,17 @@ func EncodeEvent(e Event) (json.RawMessage, error) { return marshal(e) }
 // release does not know are ignored. The error is a [*VersionError] if the name
 // is unknown.
 func DecodeEvent(name Type, data json.RawMessage) (Event, error) {
-	k, ok := kindOf[name]
-	if !ok {
-		return nil, &VersionError{What: "event", Name: cut(string(name), maxIDBytes)}
-	}
-	e, err := k.decode(data)
-	if err != nil {
+	e := eventData{Type: name}
+	if err := unmarshal(data, &e); err != nil {
 		return nil, fmt.Errorf("event %s: %w", name, err)
 	}
-	return e, nil
+	if e.Data == nil {
+		return nil, unknown(name)
+	}
+	return e.Data, nil
+}
+
+// unknown is the error for an event of that name.
+func unknown(name Type) *VersionError {
+	return &VersionError{What: "event", Name: cut(string(name), maxIDBytes)}
 }

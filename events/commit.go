@@ -1,10 +1,8 @@
 package events
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -53,23 +51,6 @@ type Cause struct {
 	Sequence uint64    `json:"sequence,omitempty"`
 }
 
-type wireCommit struct {
-	V      int         `json:"v"`
-	ID     string      `json:"id"`
-	Tenant string      `json:"tenant"`
-	Chat   string      `json:"chat"`
-	Rev    uint64      `json:"rev"`
-	Prev   string      `json:"prev"`
-	At     Time        `json:"at"`
-	Cause  Cause       `json:"cause"`
-	Events []wireEvent `json:"events"`
-}
-
-type wireEvent struct {
-	Type Type            `json:"type"`
-	Data json.RawMessage `json:"data"`
-}
-
 // ErrConflict means that somebody else appended first. An append that is sent
 // twice gets it too, when the first sending did arrive; so whoever sees it reads
 // the log and looks for a commit with its own ID before deciding anew.
@@ -87,20 +68,20 @@ func Encode(c Commit) ([]byte, error) {
 		At: c.At, Cause: c.Cause, Events: make([]wireEvent, len(c.Events)),
 	}
 	for i, e := range c.Events {
-		data, err := EncodeEvent(e)
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", e.EventType(), err)
-		}
-		w.Events[i] = wireEvent{Type: e.EventType(), Data: data}
+		w.Events[i] = wireEvent{Type: e.EventType(), Data: e}
 	}
-	return marshal(w)
+	b, err := marshal(&w)
+	if err != nil {
+		return nil, fmt.Errorf("encode commit: %w", err)
+	}
+	return b, nil
 }
 
 // Decode reads a commit. The error wraps [ErrMalformed], or is a
 // [*VersionError] when a newer release wrote the bytes.
 func Decode(b []byte) (Commit, error) {
 	var w wireCommit
-	err := json.Unmarshal(b, &w)
+	err := unmarshal(b, &w)
 	if v := version(b, w, err); v > CommitVersion {
 		return Commit{}, &VersionError{What: "commit", Name: strconv.Itoa(v)}
 	}
@@ -110,22 +91,18 @@ func Decode(b []byte) (Commit, error) {
 	if w.V != CommitVersion {
 		return Commit{}, fmt.Errorf("%w: version %d", ErrMalformed, w.V)
 	}
+	if len(w.Events) == 0 {
+		return Commit{}, fmt.Errorf("%w: no events", ErrMalformed)
+	}
 	c := Commit{
 		ID: w.ID, Key: Key{Tenant: w.Tenant, Chat: w.Chat}, Rev: w.Rev, Prev: w.Prev, At: w.At, Cause: w.Cause,
 		Events: make([]Event, len(w.Events)),
 	}
-	if len(w.Events) == 0 {
-		return Commit{}, fmt.Errorf("%w: no events", ErrMalformed)
-	}
-	for i, we := range w.Events {
-		e, err := DecodeEvent(we.Type, we.Data)
-		if newer := (*VersionError)(nil); errors.As(err, &newer) {
-			return Commit{}, err
+	for i, e := range w.Events {
+		if e.Data == nil {
+			return Commit{}, unknown(e.Type)
 		}
-		if err != nil {
-			return Commit{}, fmt.Errorf("%w: %w", ErrMalformed, err)
-		}
-		c.Events[i] = e
+		c.Events[i] = e.Data
 	}
 	return c, nil
 }
@@ -139,7 +116,7 @@ func version(b []byte, w wireCommit, err error) int {
 	var only struct {
 		V int `json:"v"`
 	}
-	if json.Unmarshal(b, &only) != nil {
+	if unmarshal(b, &only) != nil {
 		return 0
 	}
 	return only.V
@@ -150,15 +127,4 @@ func version(b []byte, w wireCommit, err error) int {
 func Hash(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}
-
-// marshal is JSON without HTML escapes: people read the log.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // FuzzDecode feeds anything to the decoder. It must not panic, must say which of
-// two things is wrong, and what it accepts must survive being written again.
+// two things is wrong, what it accepts must survive being written again, and all
+// of it must be what the plain way does.
 func FuzzDecode(f *testing.F) {
 	for _, pattern := range []string{"testdata/wire/commit.*.json", "testdata/wire/bad/*.json"} {
 		files, err := filepath.Glob(pattern)
@@ -28,6 +29,7 @@ func FuzzDecode(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		sameAsPlain(t, b)
 		c, err := events.Decode(b)
 		if err != nil {
 			_, newer := errors.AsType[*events.VersionError](err)
