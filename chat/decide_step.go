@@ -103,8 +103,8 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 	_, st := s.lastStep()
 	for _, p := range a.Parts {
 		p.Text = events.RepairText(p.Text)
-		if isOwn(p.Type) {
-			p.Model = st.Model // no other model is shown it
+		if isOwn(p.Type) && p.Model == "" {
+			p.Model = st.Model // who was asked, unless another one stood in for it
 		}
 		if p.Type == events.PartCall {
 			e.Parts = append(e.Parts, p)
@@ -122,7 +122,8 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 }
 
 // isOwn reports whether content of this type is given back only to the model it
-// came from.
+// came from. A prompt leaves it out of what other models were asked; who stands
+// in for whom is known to those who ask, and they leave out the rest.
 func isOwn(t events.PartType) bool {
 	return t == events.PartReasoning || t == events.PartProviderCall || t == events.PartProviderResult
 }

@@ -113,7 +113,7 @@ func (v *view) step(st *step) {
 		}
 	}
 	parts := slices.DeleteFunc(visible(st.Parts), func(p events.Part) bool {
-		return isOwn(p.Type) && p.Model != "" && p.Model != v.model
+		return isOwn(p.Type) && p.Model != "" && p.Model != v.model && st.Model != v.model
 	})
 	if st.Phase == phaseInterrupted {
 		parts = onlyText(parts) // unfinished reasoning is taken back by no provider

@@ -133,6 +133,30 @@ func TestAttempts(t *testing.T) {
 				t.Error("another model is shown it")
 			}
 		}},
+		{"what the model that stood in has thought stays its own", func(t *testing.T, s *story) {
+			s.send("a")
+			s.answer(events.Part{Type: events.PartReasoning, Text: "hm", Model: "another"}, events.Text("ok"))
+			owner := func() string {
+				for _, m := range chat.Prompt(s.state).Messages {
+					for _, p := range m.Parts {
+						if p.Type == events.PartReasoning {
+							return p.Model
+						}
+					}
+				}
+				return ""
+			}
+			s.send("b")
+			if got := owner(); got != "another" { // it may stand in again
+				t.Errorf("it is said to be of %q", got)
+			}
+			s.answer(events.Text("ok"))
+			s.command(protocol.Configure{V: 1, Settings: events.Settings{Model: "other"}})
+			s.send("c")
+			if got := owner(); got != "" {
+				t.Errorf("a model that nobody stood in for is shown what is of %q", got)
+			}
+		}},
 		{"arguments that are no object are invalid, whatever the schema says", func(t *testing.T, s *story) {
 			s.send("a")
 			m := s.ended(&model.Answer{Parts: []events.Part{call("look", "[]")}, Stop: events.StopCalls}, nil)
