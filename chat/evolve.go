@@ -65,7 +65,7 @@ func (s *State) fold(e events.Event) {
 	case events.CommandRejected, events.CommandNoted:
 		// The ring remembers them, from the commit's cause.
 	case events.InputAccepted:
-		s.f.Waiting = append(slices.Clip(s.f.Waiting), input{ID: e.Input, Parts: e.Parts, Mode: e.Mode, Settings: e.Settings})
+		s.f.Waiting = with(s.f.Waiting, input{ID: e.Input, Parts: e.Parts, Mode: e.Mode, Settings: e.Settings})
 		if s.f.Current == nil {
 			s.f.Stalled = false
 		}
@@ -123,6 +123,9 @@ func (s *State) startTurn(e events.TurnStarted) {
 // remembered is the ring of settings after a turn used some: newest last, so
 // that those in use are never the ones to go.
 func remembered(bodies []body, r events.RecordedSettings) []body {
+	if n := len(bodies); n > 0 && bodies[n-1].Digest == r.Digest && r.Body == nil {
+		return bodies
+	}
 	next := body{Digest: r.Digest}
 	kept := make([]body, 0, ringSettings)
 	for _, b := range bodies {
@@ -143,7 +146,7 @@ func remembered(bodies []body, r events.RecordedSettings) []body {
 
 func (s *State) endTurn(how ending) {
 	s.f.Current.Ended, s.f.Current.shown = how, new(shown)
-	s.f.Past = append(slices.Clip(s.f.Past), s.f.Current)
+	s.f.Past = with(s.f.Past, s.f.Current)
 	s.f.Current = nil
 }
 
@@ -219,7 +222,13 @@ func (s *State) remember(c events.Commit) {
 	if len(ring) == ringCommands {
 		ring = ring[1:]
 	}
-	s.f.Commands = append(slices.Clip(ring), decided{Number: s.f.Decisions, Reply: r})
+	s.f.Commands = with(ring, &decided{Number: s.f.Decisions, Reply: r})
+}
+
+// with is list and then e, in a slice of its own. It has no room for more: the
+// next list is again another one.
+func with[T any](list []T, e T) []T {
+	return append(append(make([]T, 0, len(list)+1), list...), e)
 }
 
 // without is list without the inputs of those ids, in a slice of its own.

@@ -43,7 +43,7 @@ type fields struct {
 	Rev       uint64          `json:"rev"`
 	Created   uint64          `json:"created"`
 	Decisions uint64          `json:"decisions"`
-	Commands  []decided       `json:"commands,omitempty"`
+	Commands  []*decided      `json:"commands,omitempty"` // copied for each command, so without what they hold
 	Settings  events.Settings `json:"settings"`
 	Bodies    []body          `json:"bodies,omitempty"`
 	Archived  bool            `json:"archived"`
@@ -214,7 +214,7 @@ func (s State) Age(command string) (uint64, bool) {
 func (s State) decided(command string) *decided {
 	for i := range slices.Backward(s.f.Commands) { // the newest are asked for most
 		if s.f.Commands[i].Reply.ID == command {
-			return &s.f.Commands[i]
+			return s.f.Commands[i]
 		}
 	}
 	return nil
