@@ -136,6 +136,7 @@ func TestARequest(t *testing.T) {
 	t.Parallel()
 	picture := events.Part{Type: events.PartImage, MediaType: "image/png", Opaque: []byte("\x89PNG"), Name: "a.png"}
 	image := `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + base64.StdEncoding.EncodeToString(picture.Opaque) + `"}`
+	inURL := events.Part{Type: events.PartImage, URL: "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Opaque)}
 	r := model.Request{
 		Model: "mine", System: "be brief", MaxOutputTokens: 99,
 		Tools: []model.Tool{
@@ -149,7 +150,7 @@ func TestARequest(t *testing.T) {
 				{Type: events.PartCall, Ordinal: 2, Name: "look", Arguments: `{}`, ProviderID: "c2"},
 			}},
 			{Role: model.RoleTool, Results: []model.Result{
-				{WireID: "c1", Name: "look", Parts: []events.Part{events.Text("a view"), picture, picture}},
+				{WireID: "c1", Name: "look", Parts: []events.Part{events.Text("a view"), picture, inURL}},
 				{WireID: "c2", Name: "look", Parts: []events.Part{events.Text("too dark")}, IsError: true},
 			}},
 		},

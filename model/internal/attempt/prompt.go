@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/fantasy"
@@ -123,22 +124,31 @@ func (s Shape) results(results []model.Result) []fantasy.Message {
 }
 
 // image is p as an image, if it is one that the model can be shown. Its bytes
-// stand in Opaque, or in a data URL.
+// stand in Opaque, or in a data URL. An image at another address is not fetched,
+// and nobody else is asked to: what a chat has seen must not change.
 func (s Shape) image(p events.Part) (fantasy.FilePart, bool) {
 	if p.Type != events.PartImage || !s.Images {
 		return fantasy.FilePart{}, false
 	}
-	if len(p.Opaque) > 0 {
-		return fantasy.FilePart{Filename: p.Name, Data: p.Opaque, MediaType: p.MediaType}, true
+	file := fantasy.FilePart{Filename: p.Name, Data: p.Opaque, MediaType: p.MediaType}
+	if len(p.Opaque) == 0 {
+		head, encoded, _ := strings.Cut(p.URL, ";base64,")
+		media, isData := strings.CutPrefix(head, "data:")
+		data, err := base64.StdEncoding.DecodeString(encoded)
+		if !isData || err != nil {
+			return fantasy.FilePart{}, false
+		}
+		file.Data, file.MediaType = data, media
 	}
-	head, encoded, ok := strings.Cut(p.URL, ";base64,")
-	media, isData := strings.CutPrefix(head, "data:")
-	data, err := base64.StdEncoding.DecodeString(encoded)
-	if !ok || !isData || err != nil || len(data) == 0 {
-		return fantasy.FilePart{}, false
-	}
-	return fantasy.FilePart{Filename: p.Name, Data: data, MediaType: media}, true
+	return file, len(file.Data) > 0 && len(file.Data) <= maxImageBytes && slices.Contains(imageTypes[:], file.MediaType)
 }
+
+// maxImageBytes is the largest image that is shown.
+const maxImageBytes = 10 << 20
+
+// imageTypes are those that every provider takes. The library leaves out without
+// a word what it does not know.
+var imageTypes = [...]string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // Plain is a part as text: what it says, or what it would have shown.
 func Plain(p events.Part) string {

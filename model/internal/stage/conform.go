@@ -47,6 +47,8 @@ func Conform(t *testing.T, f Format) {
 	t.Run("nobody there", func(t *testing.T) { t.Parallel(); f.nobody(t) })
 	t.Run("when to come back", func(t *testing.T) { t.Parallel(); f.retryAfter(t) })
 	t.Run("one connection", func(t *testing.T) { t.Parallel(); f.oneConnection(t) })
+	t.Run("images that cannot be shown", func(t *testing.T) { t.Parallel(); f.images(t) })
+	t.Run("thoughts of others", func(t *testing.T) { t.Parallel(); f.strangers(t) })
 	t.Run("the prefix stays", func(t *testing.T) { t.Parallel(); f.prefix(t) })
 }
 
@@ -208,6 +210,51 @@ func (f Format) prefix(t *testing.T) {
 				t.Errorf("request %d has other %s than the one before:\n%s\n%s", n+2, field, value, next)
 			}
 		}
+	}
+}
+
+// images are told of where they cannot be shown. Providers refuse a whole request
+// for one that they do not take.
+func (f Format) images(t *testing.T) {
+	p := New(t, Reply{Pieces: []string{f.Whole}})
+	r := Asked()
+	var parts []events.Part
+	for name, image := range map[string]events.Part{
+		"elsewhere.png": {URL: "https://example.invalid/elsewhere.png"},
+		"drawing.svg":   {MediaType: "image/svg+xml", Opaque: []byte("<svg/>")},
+		"untold.png":    {Opaque: []byte("\x89PNG")},
+		"stored.png":    {MediaType: "image/png", Blob: events.DigestOf([]byte("x")), Bytes: 1},
+		"broken.png":    {URL: "data:image/png;base64,?"},
+		"empty.png":     {URL: "data:image/png;base64,"},
+		"huge.png":      {MediaType: "image/png", Opaque: make([]byte, 11<<20)},
+	} {
+		image.Type, image.Name = events.PartImage, name
+		parts = append(parts, image)
+	}
+	r.Messages = []model.Message{{Role: model.RoleUser, Parts: parts}}
+	if h := Hear(t.Context(), t, f.at(t, p.URL), r); h.Err != nil {
+		t.Fatal(h.Err)
+	}
+	for _, part := range parts {
+		if body := p.Requests()[0].Body; !strings.Contains(body, "(an image that cannot be shown here: "+part.Name+")") {
+			t.Errorf("nothing about %s in %.200s", part.Name, body)
+		}
+	}
+}
+
+// strangers has a message of which nothing is left, as all of it was thought by
+// others. It is not sent: no provider takes an empty one.
+func (f Format) strangers(t *testing.T) {
+	p := New(t, Reply{Pieces: []string{f.Whole}})
+	r := Asked()
+	r.Messages = append(r.Messages, model.Message{Role: model.RoleAssistant, Parts: []events.Part{
+		{Type: events.PartReasoning, Text: "hm", Opaque: []byte(`{"signature":"s"}`), Provider: "another", Model: "mine"},
+	}}, r.Messages[0])
+	if h := Hear(t.Context(), t, f.at(t, p.URL), r); h.Err != nil {
+		t.Fatal(h.Err)
+	}
+	if body := p.Requests()[0].Body; strings.Contains(body, `"assistant"`) {
+		t.Errorf("sent %s", body)
 	}
 }
 
