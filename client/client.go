@@ -41,6 +41,10 @@ const (
 	storeWait = 250 * time.Millisecond // between two tries
 )
 
+// replyChan is how many replies to one command may wait. It has one, or the same
+// again.
+const replyChan = 16
+
 // New makes a client on an open connection, which stays the caller's. By is who
 // the commands are said to come from; it may be empty.
 func New(nc *nats.Conn, tenant, by string) *Client {
@@ -99,11 +103,13 @@ func (c *Client) CommandWithID(ctx context.Context, chat, id string, body protoc
 	if err := c.Key(chat).Validate(); err != nil {
 		return protocol.Reply{}, err
 	}
-	replies, err := c.nc.SubscribeSync(protocol.ReplySubject(c.tenant, id))
+	// A channel of our own: the library's holds 65,536 messages, half a megabyte.
+	replies := make(chan *nats.Msg, replyChan)
+	subscription, err := c.nc.ChanSubscribe(protocol.ReplySubject(c.tenant, id), replies)
 	if err != nil {
 		return protocol.Reply{}, fmt.Errorf("subscribe to the reply: %w", err)
 	}
-	defer func() { _ = replies.Unsubscribe() }() // fails only on a closed connection
+	defer func() { _ = subscription.Unsubscribe() }() // fails only on a closed connection
 	if err := c.Submit(ctx, chat, id, body); err != nil {
 		return protocol.Reply{}, err
 	}
@@ -195,20 +201,20 @@ func tooLarge(msg *nats.Msg) error {
 }
 
 // reply waits for the outcome. A reply can be lost; then the log is asked.
-func (c *Client) reply(ctx context.Context, chat, id string, replies *nats.Subscription) (protocol.Reply, error) {
+func (c *Client) reply(ctx context.Context, chat, id string, replies <-chan *nats.Msg) (protocol.Reply, error) {
+	ask := time.NewTicker(replyTry)
+	defer ask.Stop()
 	for {
-		try, cancel := context.WithTimeout(ctx, replyTry)
-		msg, err := replies.NextMsgWithContext(try)
-		cancel()
-		if err == nil {
+		select {
+		case msg := <-replies:
 			var r protocol.Reply
 			if err := json.Unmarshal(msg.Data, &r); err != nil {
 				return r, fmt.Errorf("reply: %w", err)
 			}
 			return outcome(r)
-		}
-		if ctx.Err() != nil {
+		case <-ctx.Done():
 			return protocol.Reply{}, fmt.Errorf("wait for the outcome: %w", ctx.Err())
+		case <-ask.C:
 		}
 		if c.nc.IsClosed() { // for good: neither a reply nor an answer will come
 			return protocol.Reply{}, fmt.Errorf("wait for the outcome: %w", nats.ErrConnectionClosed)
