@@ -22,7 +22,10 @@ type Model interface {
 	// error, an [*Error] where the cause is known. Nothing follows it. A stream
 	// that breaks off is an error of class incomplete, never an answer.
 	//
-	// The caller may stop early, or cancel ctx; both close the connection.
+	// The caller may stop early, or cancel ctx; both close the connection. The
+	// stream must end at once then: who asks waits for it before a slot is free
+	// again, or the process may stop, and cannot end it by force. Nothing is lost
+	// if it does not, as the attempt is closed without it.
 	Stream(ctx context.Context, r Request) iter.Seq2[Delta, error]
 }
 
