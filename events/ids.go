@@ -84,8 +84,8 @@ func (id StepID) MarshalText() ([]byte, error) { return []byte(id.String()), nil
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (id *StepID) UnmarshalText(text []byte) error {
-	n, err := numbers(string(text), ".", 2)
-	if err != nil {
+	var n [2]int
+	if err := numbers(string(text), ".", n[:]); err != nil {
 		return fmt.Errorf("step %q: %w", cut(string(text), maxIDBytes), err)
 	}
 	*id = StepID{Turn: n[0], Step: n[1]}
@@ -125,8 +125,8 @@ func (id *CallID) UnmarshalText(text []byte) error {
 // ParseCallID reads a call id whose numbers are separated by sep: "." in
 // bodies, "-" in subjects.
 func ParseCallID(s, sep string) (CallID, error) {
-	n, err := numbers(s, sep, 3)
-	if err != nil {
+	var n [3]int
+	if err := numbers(s, sep, n[:]); err != nil {
 		return CallID{}, fmt.Errorf("call %q: %w", cut(s, maxIDBytes), err)
 	}
 	return CallID{Turn: n[0], Step: n[1], Ordinal: n[2]}, nil
@@ -135,20 +135,20 @@ func ParseCallID(s, sep string) (CallID, error) {
 // maxIDBytes bounds what an error repeats of a malformed id.
 const maxIDBytes = 40
 
-func numbers(s, sep string, want int) ([]int, error) {
-	fields := strings.Split(s, sep)
-	if len(fields) != want {
-		return nil, fmt.Errorf("want %d numbers separated by %q", want, sep)
-	}
-	n := make([]int, want)
-	for i, f := range fields {
-		v, err := strconv.Atoi(f)
-		if err != nil || v < 0 || strconv.Itoa(v) != f {
-			return nil, fmt.Errorf("%q is not a number", cut(f, maxIDBytes))
+// numbers reads as many numbers as n has room for. Each has one spelling.
+func numbers(s, sep string, n []int) error {
+	for i := range n {
+		field, rest, more := strings.Cut(s, sep)
+		if more != (i < len(n)-1) {
+			return fmt.Errorf("want %d numbers separated by %q", len(n), sep)
 		}
-		n[i] = v
+		v, err := strconv.ParseUint(field, 10, strconv.IntSize-1)
+		if err != nil || field[0] == '0' && field != "0" {
+			return fmt.Errorf("%q is not a number", cut(field, maxIDBytes))
+		}
+		n[i], s = int(v), rest
 	}
-	return n, nil
+	return nil
 }
 
 // Digest is the SHA-256 of some bytes, written "sha256:" and 64 hex digits.

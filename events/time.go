@@ -25,7 +25,7 @@ func (t Time) Time() time.Time {
 	if t == 0 {
 		return time.Time{}
 	}
-	return time.UnixMilli(int64(t)).UTC()
+	return t.utc()
 }
 
 // Add is t moved by d, cut to milliseconds.
@@ -35,10 +35,14 @@ func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Millisecond }
 
 // String is the wire form.
-func (t Time) String() string { return time.UnixMilli(int64(t)).UTC().Format(timeLayout) }
+func (t Time) String() string { return t.utc().Format(timeLayout) }
+
+func (t Time) utc() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
 // MarshalText implements [encoding.TextMarshaler].
-func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+func (t Time) MarshalText() ([]byte, error) {
+	return t.utc().AppendFormat(make([]byte, 0, len(timeLayout)), timeLayout), nil
+}
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (t *Time) UnmarshalText(text []byte) error {
