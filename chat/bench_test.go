@@ -69,3 +69,30 @@ func BenchmarkFold(b *testing.B) {
 	}
 	b.ReportMetric(float64(list)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
+
+// BenchmarkSnapshot is the cost of keeping a state and of getting it back.
+func BenchmarkSnapshot(b *testing.B) {
+	s := longStory(b, 250).state
+	encoded, err := chat.Encode(s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(encoded)))
+		for b.Loop() {
+			if _, err := chat.Encode(s); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(encoded)))
+		for b.Loop() {
+			if _, err := chat.Decode(encoded); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,11 +1,11 @@
 package chat
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
 	"github.com/everturn/everturn/events"
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // folded is a state with its place in the log, as a snapshot holds it.
@@ -27,9 +27,7 @@ func Encode(s State) ([]byte, error) {
 // Decode reads what [Encode] of the same [FoldVersion] wrote.
 func Decode(b []byte) (State, error) {
 	var f folded
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&f); err != nil {
+	if err := jsonv2.Unmarshal(b, &f, jsonv2.RejectUnknownMembers(true)); err != nil {
 		return State{}, fmt.Errorf("decode state: %w", err)
 	}
 	for _, t := range f.State.Past {

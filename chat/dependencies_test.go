@@ -9,10 +9,11 @@ import (
 
 // What a chat decides must not depend on the machine it is decided on, so an
 // import that is missing below belongs into another package.
-// Package sync is here for results that are computed once and shared.
+// Package sync is here for results that are computed once and shared, the JSON
+// library for reading snapshots.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	deptest.Only(t, slices.Concat(deptest.Pure, deptest.Ours("events", "protocol", "model"),
-		[]string{"hash", "sync", "github.com/santhosh-tekuri/jsonschema/v6"})...)
+		[]string{"hash", "sync", "github.com/go-json-experiment/json", "github.com/santhosh-tekuri/jsonschema/v6"})...)
 	deptest.NoClock(t)
 }
