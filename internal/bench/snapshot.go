@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -74,7 +75,7 @@ func snapshotSequence(content []byte) (uint64, error) {
 	var s struct {
 		Sequence uint64 `json:"seq"`
 	}
-	if err := json.Unmarshal(b, &s); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&s); err != nil { // what follows it is not looked at
 		return 0, fmt.Errorf("bench: snapshot: %w", err)
 	}
 	return s.Sequence, nil
