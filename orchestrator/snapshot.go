@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,6 +10,8 @@ import (
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/s2"
 )
 
@@ -33,12 +34,12 @@ const (
 // commit at Seq in the log turns out to have Hash. Rules and PromptRules are those its writer knew: a
 // state may hold turns that ran under them.
 type snapshot struct {
-	Seq         uint64          `json:"seq"`
-	Rev         uint64          `json:"rev"`
-	Hash        string          `json:"hash"`
-	Rules       int             `json:"rules"`
-	PromptRules int             `json:"prompt_rules"`
-	State       json.RawMessage `json:"state"`
+	Seq         uint64         `json:"seq"`
+	Rev         uint64         `json:"rev"`
+	Hash        string         `json:"hash"`
+	Rules       int            `json:"rules"`
+	PromptRules int            `json:"prompt_rules"`
+	State       jsontext.Value `json:"state"`
 }
 
 // packed is the snapshot of e as it is stored.
@@ -47,9 +48,9 @@ func packed(e entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(snapshot{
+	b, err := jsonv2.Marshal(snapshot{
 		Seq: e.sequence, Rev: e.state.Rev(), Hash: e.state.Prev(), Rules: chat.Rules, PromptRules: chat.PromptRules, State: state,
-	})
+	}, jsontext.PreserveRawStrings(true)) // the state is as it is to be
 	if err != nil {
 		return nil, fmt.Errorf("encode snapshot: %w", err)
 	}
@@ -66,7 +67,7 @@ func unpacked(content []byte) (entry, error) {
 		return entry{}, fmt.Errorf("decode snapshot: %w", err)
 	}
 	var s snapshot
-	if err := json.Unmarshal(b, &s); err != nil {
+	if err := jsonv2.Unmarshal(b, &s); err != nil {
 		return entry{}, fmt.Errorf("decode snapshot: %w", err)
 	}
 	if s.Rules > chat.Rules || s.PromptRules > chat.PromptRules {
