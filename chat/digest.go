@@ -17,10 +17,10 @@ import (
 // ended turns contribute is hashed once and remembered, so a long chat costs
 // what its newest turns do.
 func (s State) promptDigest() (events.Digest, int64) {
-	r := promptHead(s)
-	h := s.hashed.past(s.tip().Settings, r, s.f.Past)
+	name := s.effective(s.tip()).Model
+	h := s.hashed.past(s, name)
 	if s.f.Current != nil {
-		h.messages(s.f.Current.view(r.Model))
+		h.messages(s.f.Current.view(name))
 	}
 	return h.end()
 }
@@ -42,19 +42,21 @@ type mark struct {
 	count    int // messages
 }
 
-// past hashes the head of a prompt and the past's messages, from the newest mark on.
-func (m *hashed) past(settings events.Digest, head model.Request, past []*turn) prefix {
+// past hashes the head of the prompt of s and the messages of its past, for the
+// model of that name, from the newest mark on.
+func (m *hashed) past(s State, name string) prefix {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	settings, past := s.tip().Settings, s.f.Past
 	p, done := m.resume(settings, past)
 	if done == 0 {
-		p = newPrefix(head)
+		p = newPrefix(promptHead(s))
 	}
 	if done == len(past) {
 		return p
 	}
 	for _, t := range past[done:] {
-		p.messages(t.messages(head.Model))
+		p.messages(t.messages(name))
 	}
 	m.marks[1] = m.marks[0]
 	m.marks[0] = mark{

@@ -47,6 +47,7 @@ func Prompt(s State) model.Request {
 func promptHead(s State) model.Request {
 	settings := s.effective(s.tip())
 	r := model.Request{Model: settings.Model, System: settings.System, MaxOutputTokens: settings.Limits.OutputTokens}
+	r.Tools = slices.Grow(r.Tools, len(settings.Tools))
 	for _, tool := range settings.Tools {
 		r.Tools = append(r.Tools, model.Tool{Name: tool.Name, Manifest: tool.Manifest})
 	}
