@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/everturn/everturn/protocol"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
 )
 
 // metrics are those of one runner. Each is explained by its description below.
@@ -24,6 +26,8 @@ type metrics struct {
 	results     metric.Int64Counter
 	refused     metric.Int64Counter
 	running     metric.Int64UpDownCounter
+
+	answers map[string][]metric.AddOption // attributes of the answers we know
 }
 
 func newMetrics(m metric.Meter) (metrics, error) {
@@ -40,7 +44,15 @@ func newMetrics(m metric.Meter) (metrics, error) {
 	running, err := m.Int64UpDownCounter("everturn.toolrunner.running", metric.WithUnit("{call}"),
 		metric.WithDescription("Calls in hand now."))
 	errs = append(errs, err)
+	answers := map[string][]metric.AddOption{}
+	for _, a := range []string{
+		string(protocol.ClaimGranted), string(protocol.ClaimOver), string(protocol.ClaimBusy),
+		string(protocol.ResultCommitted), string(protocol.ResultDropped), string(protocol.ResultUnavailable), noAnswer,
+	} {
+		answers[a] = answered(a)
+	}
 	return metrics{
+		answers:     answers,
 		deliveries:  counter("deliveries", "{message}", "Calls taken from the queue."),
 		redelivered: counter("redelivered", "{message}", "Of them, those that somebody had before."),
 		foreign:     counter("foreign", "{message}", "Calls given back because this runner does not have that tool, or another version of it."),
@@ -61,17 +73,45 @@ func newMetrics(m metric.Meter) (metrics, error) {
 const noAnswer = "none"
 
 func (m metrics) claim(ctx context.Context, a protocol.ClaimVerdict) {
-	m.claims.Add(ctx, 1, metric.WithAttributes(attribute.String("answer", string(a))))
+	m.claims.Add(ctx, 1, m.answer(string(a))...)
 }
 
 func (m metrics) result(ctx context.Context, a protocol.ResultVerdict) {
-	m.results.Add(ctx, 1, metric.WithAttributes(attribute.String("answer", string(a))))
+	m.results.Add(ctx, 1, m.answer(string(a))...)
 }
 
-func (m metrics) call(ctx context.Context, tool string, r protocol.Result) {
+func (m metrics) answer(a string) []metric.AddOption {
+	if known, ok := m.answers[a]; ok {
+		return known
+	}
+	return answered(a) // by a newer release
+}
+
+func answered(a string) []metric.AddOption {
+	return []metric.AddOption{metric.WithAttributes(attribute.String("answer", a))}
+}
+
+func (m metrics) call(ctx context.Context, l labels, r protocol.Result) {
+	m.calls.Add(ctx, 1, l.ended[r.Status]...)
+	m.ran.Record(ctx, float64(r.Timing.RanMS)/millisecondsPerSecond, l.ran...)
+}
+
+// labels are the attributes of one tool's calls. They are made once, like those
+// of answers: that costs more than counting.
+type labels struct {
+	ended map[events.ToolStatus][]metric.AddOption
+	ran   []metric.RecordOption
+}
+
+func labelsOf(tool string) labels {
 	name := attribute.String("tool", tool)
-	m.calls.Add(ctx, 1, metric.WithAttributes(name, attribute.String("status", string(r.Status))))
-	m.ran.Record(ctx, float64(r.Timing.RanMS)/millisecondsPerSecond, metric.WithAttributes(name))
+	l := labels{ended: map[events.ToolStatus][]metric.AddOption{}, ran: []metric.RecordOption{metric.WithAttributes(name)}}
+	for _, s := range []events.ToolStatus{
+		events.ToolOK, events.ToolError, events.ToolCancelled, events.ToolTimeout, events.ToolUnknown, // all that judge says
+	} {
+		l.ended[s] = []metric.AddOption{metric.WithAttributes(name, attribute.String("status", string(s)))}
+	}
+	return l
 }
 
 const millisecondsPerSecond = 1000

@@ -28,7 +28,7 @@ func (r *Runner) result(ctx context.Context, w protocol.ToolWork, t offered, end
 		Timing: events.ToolTiming{RanMS: end.ran.Milliseconds()},
 	}
 	r.shape(ctx, w.Key(), &res, text)
-	r.metrics.call(ctx, w.Tool, res)
+	r.metrics.call(ctx, t.labels, res)
 	return res
 }
 

@@ -42,6 +42,7 @@ type offered struct {
 	manifest protocol.Manifest
 	digest   events.Digest
 	settings events.Tool
+	labels   labels
 }
 
 // New makes a runner for the tools. All problems of the configuration and of
@@ -81,7 +82,7 @@ func (r *Runner) add(t Tool) error {
 		return fmt.Errorf("manifest %q: there are two tools of this name", m.Name)
 	}
 	_, digest := m.Encode()
-	r.tools[m.Name] = offered{tool: t, manifest: m, digest: digest, settings: m.Tool()}
+	r.tools[m.Name] = offered{tool: t, manifest: m, digest: digest, settings: m.Tool(), labels: labelsOf(m.Name)}
 	r.offer = append(r.offer, m)
 	return nil
 }
