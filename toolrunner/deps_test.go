@@ -11,6 +11,7 @@ import (
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	deptest.Only(t, slices.Concat(deptest.Pure, deptest.Ours("events", "protocol"), []string{
-		"context", "log/slog", "runtime/debug", "sync", "go.opentelemetry.io/otel/...",
+		"context", "log/slog", "runtime/debug", "sync",
+		"github.com/go-json-experiment/json/...", "go.opentelemetry.io/otel/...",
 	})...)
 }
