@@ -32,12 +32,16 @@ var (
 )
 
 // execute runs the tool and returns when it has ended, or has been left behind.
-// It does not begin after until.
-func (r *Runner) execute(ctx context.Context, t offered, c Call, timeout time.Duration, until time.Time) ending {
+// It does not begin after until. If the tool takes some time, watch runs beside
+// it, until its context ends with that of the tool.
+func (r *Runner) execute(
+	ctx context.Context, t offered, c Call, timeout time.Duration, until time.Time, watch func(context.Context),
+) ending {
 	if ctx.Err() != nil {
 		return ending{cause: context.Cause(ctx)}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
+	defer after(ctx, askEvery, func() { watch(ctx) })()
 	defer cancel()
 
 	began := time.Now()

@@ -37,10 +37,11 @@ var acked = settlement{ack: true}
 
 func later(d time.Duration) settlement { return settlement{away: d} }
 
-// handle does everything about one delivery, under a claim of its own. Nothing new is begun after
+// handle does everything about one delivery. Nothing new is begun after
 // accepting has ended, no tool runs after working has, and nothing is sent
 // after ctx.
-func (r *Runner) handle(accepting, working, ctx context.Context, d protocol.Delivery, claim string) {
+func (r *Runner) handle(accepting, working, ctx context.Context, j job) {
+	d := j.delivery
 	r.metrics.deliveries.Add(ctx, 1)
 	if d.Count() > 1 {
 		r.metrics.redelivered.Add(ctx, 1)
@@ -49,7 +50,7 @@ func (r *Runner) handle(accepting, working, ctx context.Context, d protocol.Deli
 	defer r.metrics.running.Add(ctx, -1)
 
 	hush := r.speakUp(ctx, d)
-	end := r.serveCall(accepting, working, ctx, d, claim)
+	end := r.serveCall(accepting, working, ctx, d, j.claim)
 	hush()
 
 	var err error
@@ -66,8 +67,9 @@ func (r *Runner) handle(accepting, working, ctx context.Context, d protocol.Deli
 // speakUp tells the queue that the delivery is still in hand until the returned
 // function is called, which waits for the last of it.
 func (r *Runner) speakUp(ctx context.Context, d protocol.Delivery) (hush func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	every := r.cfg.AckWait / alivePerAckWait
-	return after(ctx, every, func(ctx context.Context) {
+	wait := after(ctx, every, func() {
 		for {
 			if err := d.InProgress(ctx); err != nil && ctx.Err() == nil {
 				r.log.Debug("the queue was not told of progress", "subject", d.Subject(), "error", err)
@@ -77,22 +79,21 @@ func (r *Runner) speakUp(ctx context.Context, d protocol.Delivery) (hush func())
 			}
 		}
 	})
+	return func() { cancel(); wait() }
 }
 
-// after calls do in a goroutine of its own once d has passed. The function it
-// gives ends that: do is not called any more, or its context ends and it is
-// waited for. Most calls are over before; they cost a timer and no goroutine.
-func after(ctx context.Context, d time.Duration, do func(context.Context)) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+// after calls do in a goroutine of its own once d has passed, unless ctx has
+// ended by then. The function it gives waits for the end of that, and is called
+// after ctx has ended. Most calls are over before d: they cost no goroutine.
+func after(ctx context.Context, d time.Duration, do func()) (wait func()) {
 	ended := make(chan struct{})
 	timer := time.AfterFunc(d, func() {
 		defer close(ended)
 		if ctx.Err() == nil {
-			do(ctx)
+			do()
 		}
 	})
 	return func() {
-		cancel()
 		if !timer.Stop() {
 			<-ended
 		}
@@ -198,7 +199,9 @@ func (r *Runner) runLicensed(
 		default:
 			return later(l.away)
 		}
-		end := r.executeWatched(ctx, e, c, w, t, call, l.until)
+		end := r.execute(ctx, t, call, r.timeout(w, t), l.until, func(ctx context.Context) {
+			r.watch(ctx, e, c, w.Deadline.Add(-events.Dead))
+		})
 		if end.late {
 			r.metrics.expired.Add(reporting, 1)
 			continue
@@ -212,15 +215,6 @@ func (r *Runner) runLicensed(
 		}
 		return acked
 	}
-}
-
-// executeWatched runs the tool and meanwhile asks whether it is still wanted.
-func (r *Runner) executeWatched(
-	ctx context.Context, e *entry, c protocol.Claim, w protocol.ToolWork, t offered, call Call, until time.Time,
-) ending {
-	stop := after(ctx, askEvery, func(ctx context.Context) { r.watch(ctx, e, c, w.Deadline.Add(-events.Dead)) })
-	defer stop()
-	return r.execute(ctx, t, call, r.timeout(w, t), until)
 }
 
 // timeout is the one the turn was started with; the manifest's stands in.

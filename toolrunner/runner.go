@@ -152,13 +152,30 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// serve takes calls while there is room for them, until ctx ends.
+// job is a delivery to handle, under a claim of its own.
+type job struct {
+	delivery protocol.Delivery
+	claim    string
+}
+
+// serve takes calls while there is room for them, until ctx ends. They are
+// handled by workers, who are started when there is more in hand than before
+// and stay: the stack of a goroutine has grown by the end of its first call,
+// which is a good part of what that costs.
 func (r *Runner) serve(ctx, working, reporting context.Context, calls *sync.WaitGroup) {
 	room := make(chan struct{}, r.cfg.Concurrency)
 	for range r.cfg.Concurrency {
 		room <- struct{}{}
 	}
-	for ctx.Err() == nil {
+	jobs := make(chan job, r.cfg.Concurrency) // never full: whoever returns room takes the next
+	defer close(jobs)
+	work := func() {
+		for j := range jobs {
+			r.handle(ctx, working, reporting, j)
+			room <- struct{}{}
+		}
+	}
+	for workers := 0; ctx.Err() == nil; {
 		select {
 		case <-room:
 		case <-ctx.Done():
@@ -169,12 +186,11 @@ func (r *Runner) serve(ctx, working, reporting context.Context, calls *sync.Wait
 		for range free - len(deliveries) {
 			room <- struct{}{}
 		}
+		for ; workers < r.cfg.Concurrency-free+len(deliveries); workers++ {
+			calls.Go(work)
+		}
 		for _, d := range deliveries {
-			claim := r.cfg.NewID() // here, where one comes after the other
-			calls.Go(func() {
-				defer func() { room <- struct{}{} }()
-				r.handle(ctx, working, reporting, d, claim)
-			})
+			jobs <- job{delivery: d, claim: r.cfg.NewID()} // ids here, where one comes after the other
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.Warn("cannot fetch calls", "error", err)
