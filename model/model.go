@@ -18,6 +18,10 @@ type Model interface {
 	// Stream asks once and yields what arrives, in order. There is no retry and
 	// no loop inside: that is for the caller, who records each attempt.
 	//
+	// A delta without text is a sign of life: the provider keeps the connection
+	// alive, or sends what is not shown. An implementation that gives none is
+	// taken for silent while nothing is said.
+	//
 	// The last value yielded is either a Delta with Answer set, or a nil-safe
 	// error, an [*Error] where the cause is known. Nothing follows it. A stream
 	// that breaks off is an error of class incomplete, never an answer.

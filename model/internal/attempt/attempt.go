@@ -67,7 +67,8 @@ type attempt struct {
 func (a attempt) stream(ctx context.Context, yield func(model.Delta, error) bool) {
 	tapped, exchange := wiretap.Begin(ctx, a.reader, a.limits)
 	defer exchange.Close()
-	h := hearing{attempt: a, exchange: exchange, yield: yield}
+	h := &hearing{attempt: a, exchange: exchange, yield: yield, yielded: time.Now()}
+	exchange.Arrived = h.alive
 	if !h.listen(tapped) {
 		return
 	}
@@ -84,6 +85,9 @@ type hearing struct {
 	attempt  attempt
 	exchange *wiretap.Exchange
 	yield    func(model.Delta, error) bool
+
+	yielded time.Time // when anything was, last
+	left    bool      // nobody wants to know any more
 
 	others   []Call // the library's reading
 	finished bool   // the library thinks that all is well
@@ -117,14 +121,40 @@ func (h *hearing) listen(ctx context.Context) bool {
 	return h.pass()
 }
 
-// pass yields the deltas that have come.
+// pass yields the deltas that have come, and reports whether anybody still wants
+// to know.
 func (h *hearing) pass() bool {
 	for _, d := range h.attempt.reader.Take() {
-		if !h.yield(d, nil) {
+		if !h.tell(d) {
 			return false
 		}
 	}
-	return true
+	return !h.left
+}
+
+func (h *hearing) tell(d model.Delta) bool {
+	if h.left {
+		return false
+	}
+	h.yielded = time.Now()
+	h.left = !h.yield(d, nil)
+	return !h.left
+}
+
+// signEvery is how seldom a sign of life is given.
+const signEvery = time.Second
+
+// alive yields an empty delta when bytes came that show nothing, such as a
+// keep-alive: whoever listens waits longer for content than for a sign of life.
+// It is called in the middle of the library's reading, which knows of no such
+// thing.
+func (h *hearing) alive() {
+	if time.Since(h.yielded) < signEvery {
+		return
+	}
+	if !h.pass() || time.Since(h.yielded) >= signEvery && !h.tell(model.Delta{}) {
+		h.exchange.Close() // the library's reading ends with the next read
+	}
 }
 
 // outcome is what the attempt came to.

@@ -1,5 +1,5 @@
 // Package fault says what a provider's failure means: one of the few classes
-// that tell a caller what to do, from the status, the headers and what the body
+// that tell a caller what to do, from the status and from what the body
 // or an error inside of a stream says. What the payload says goes before the
 // status: a stream that fails began with a good one.
 package fault

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/everturn/everturn/events"
@@ -44,6 +45,7 @@ func Conform(t *testing.T, f Format) {
 	t.Run("leaving closes the connection", func(t *testing.T) { t.Parallel(); f.leave(t) })
 	t.Run("cancelling before the response", func(t *testing.T) { t.Parallel(); f.cancelUnanswered(t) })
 	t.Run("silence", func(t *testing.T) { t.Parallel(); f.silence(t) })
+	t.Run("signs of life", func(t *testing.T) { t.Parallel(); f.life(t) })
 	t.Run("nobody there", func(t *testing.T) { t.Parallel(); f.nobody(t) })
 	t.Run("when to come back", func(t *testing.T) { t.Parallel(); f.retryAfter(t) })
 	t.Run("one connection", func(t *testing.T) { t.Parallel(); f.oneConnection(t) })
@@ -123,6 +125,50 @@ func (f Format) silence(t *testing.T) {
 		}
 		<-p.Gone()
 	}
+}
+
+// life has a provider that keeps the connection alive and says no more. Whoever
+// listens is told that it is there, and the attempt ends when content should
+// have come.
+func (f Format) life(t *testing.T) {
+	const every = 30 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		m := f.Make(t, Setup{URL: "http://memory.invalid", Transport: Carrier(func(r *http.Request) (*http.Response, error) {
+			body, feed := io.Pipe()
+			context.AfterFunc(r.Context(), func() { feed.CloseWithError(context.Cause(r.Context())) })
+			go func() {
+				for say, err := f.Begun, error(nil); err == nil; say = ": still here\n\n" {
+					if _, err = io.WriteString(feed, say); err != nil {
+						break
+					}
+					select {
+					case <-time.After(every):
+					case <-r.Context().Done():
+					}
+				}
+			}()
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, Request: r}, nil
+		})})
+		began, last, longest := time.Now(), time.Now(), time.Duration(0)
+		var failed *model.Error
+		for _, err := range m.Stream(t.Context(), Asked()) {
+			failed, _ = errors.AsType[*model.Error](err)
+			longest, last = max(longest, time.Since(last)), time.Now()
+		}
+		took := time.Since(began)
+		if failed == nil || failed.Class != events.ClassStreamSilence || took < wiretap.DefaultContentSilence || took > wiretap.DefaultContentSilence+every {
+			t.Errorf("ended after %v: %v", took, failed)
+		}
+		if longest > every {
+			t.Errorf("nothing was heard for %v", longest)
+		}
+
+		for range m.Stream(t.Context(), Asked()) {
+			if time.Since(last) >= every { // a sign of life: leave in the middle of it
+				break
+			}
+		}
+	})
 }
 
 func (f Format) nobody(t *testing.T) {

@@ -52,6 +52,9 @@ func (b *body) fill() {
 	}
 	if b.exchange.Streaming {
 		b.listen(held)
+		if n > 0 && b.exchange.Arrived != nil {
+			b.exchange.Arrived()
+		}
 	} else {
 		b.exchange.keep(b.buffer)
 		b.to = len(b.buffer)

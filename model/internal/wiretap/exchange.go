@@ -40,6 +40,10 @@ type Exchange struct {
 	Sent       bool          // a request was made
 	Streaming  bool          // the response is a stream
 
+	// Arrived, if it is set, is called whenever bytes of a stream have come and
+	// been shown to the sink, by the goroutine that reads the answer.
+	Arrived func()
+
 	sink    Sink
 	limits  Limits
 	ended   bool // the sink has heard the end
