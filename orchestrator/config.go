@@ -177,6 +177,10 @@ func orDuration(v *time.Duration, otherwise time.Duration) {
 	}
 }
 
+// Validate says everything that is wrong with c, as [New] would. A command that
+// embeds c says it before it connects.
+func (c Config) Validate() error { return c.withDefaults().problems() }
+
 // problems says everything that is wrong with c, whose defaults are filled in.
 func (c Config) problems() error {
 	var errs []error

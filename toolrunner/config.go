@@ -9,6 +9,8 @@ import (
 	"github.com/oklog/ulid/v2"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/everturn/everturn/protocol"
 )
 
 // Defaults of [Config].
@@ -109,9 +111,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Validate says everything that is wrong with c, as [New] would. A command that
+// embeds c says it before it connects.
+func (c Config) Validate() error { return c.withDefaults().problems() }
+
 // problems says everything that is wrong with c, whose defaults are filled in.
 func (c Config) problems() error {
-	var errs []error
+	errs := []error{protocol.ValidateGroup(c.Group)}
 	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
 		errs = append(errs, fmt.Errorf("concurrency: %d, want 1 to %d", c.Concurrency, maxConcurrency))
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -22,8 +23,8 @@ import (
 type chatCommand struct {
 	remote
 
-	Chat string `help:"Go on with this chat; it is made if it does not exist. Default: a new one."`
-	JSON bool   `help:"Print everything that happens as JSON, one object a line."`
+	Chat chatName `help:"Go on with this chat; it is made if it does not exist. Default: a new one."`
+	JSON bool     `help:"Print everything that happens as JSON, one object a line."`
 }
 
 const chatHelp = `Each line is said to the assistant. Ctrl-C stops the turn that runs, once more
@@ -72,9 +73,9 @@ type talk struct {
 
 // begin makes the chat or shows what was said in it, and begins to watch.
 func (t *talk) begin(ctx context.Context) (err error) {
-	try, cancel := context.WithTimeout(ctx, t.c.Wait)
+	try, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
 	defer cancel()
-	if t.chat, err = t.client.Ensure(try, t.c.Chat); err != nil {
+	if t.chat, err = t.client.Ensure(try, string(t.c.Chat)); err != nil {
 		return err
 	}
 	t.view = &liveView{out: t.s.stdout}
@@ -136,7 +137,7 @@ func (t *talk) verdict(err error) error {
 
 // say says a line and shows what follows until its turn has ended.
 func (t *talk) say(ctx context.Context, text string) error {
-	try, cancel := context.WithTimeout(ctx, t.c.Wait)
+	try, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
 	reply, err := t.client.Send(try, t.chat, text)
 	cancel()
 	if err != nil {
@@ -187,7 +188,7 @@ func (t *talk) say(ctx context.Context, text string) error {
 // interrupt stops the turn that runs: the one our line began, or the one it
 // waits for.
 func (t *talk) interrupt(ctx context.Context, turn int) error {
-	ctx, cancel := context.WithTimeout(ctx, t.c.Wait)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
 	defer cancel()
 	if turn == 0 {
 		head, err := t.client.Head(ctx, t.chat)

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,8 +12,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/everturn/everturn/events"
-	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -71,58 +67,13 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	}
 }
 
-func TestExitCodes(t *testing.T) {
+// --version is one line, and version tells the same first.
+func TestVersion(t *testing.T) {
 	t.Parallel()
-	b := dev(t)
-	b.command("", "send", "--chat", "c1", "hello")
-	b.command("", "tail", "c1", "--until-idle")
-	forged := filepath.Join(t.TempDir(), "forged.jsonl")
-	log := b.command("", "log", "c1", "--json").out
-	var lines strings.Builder
-	for line := range strings.Lines(strings.Replace(log, "hello", "hallo", 1)) {
-		fmt.Fprintf(&lines, "{\"subject\":\"everturn.log.%d.default.c1\",\"sequence\":%d,\"commit\":%s}\n",
-			protocol.Shard(events.Key{Tenant: "default", Chat: "c1"}, 4), lines.Len()+1, strings.TrimSpace(line))
-	}
-	if err := os.WriteFile(forged, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, address, _ := strings.Cut(b.url, "@")
-	models := filepath.Join(t.TempDir(), "models.yaml")
-	if err := os.WriteFile(models, []byte("models: [{name: a, provider: nobody}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		name string
-		want int
-		args []string
-	}{
-		{"done", 0, []string{"transcript", "c1"}},
-		{"an unknown flag", 2, []string{"send", "--no-such-flag", "x"}},
-		{"an unknown command", 2, []string{"no-such-command"}},
-		{"no words to send", 2, []string{"send"}},
-		{"a bad chat id", 2, []string{"log", "a.b"}},
-		{"a bad models.yaml", 2, []string{"models", "list", "--models", models}},
-		{"no such chat", 3, []string{"transcript", "nobody"}},
-		{"no such log", 3, []string{"log", "nobody"}},
-		{"no such turn", 3, []string{"interrupt", "c1", "--turn", "9"}},
-		{"a turn that has ended", 4, []string{"interrupt", "c1", "--turn", "1"}},
-		{"nothing runs", 4, []string{"interrupt", "c1"}},
-		{"no server", 5, []string{"transcript", "c1", "--server", "nats://127.0.0.1:1"}},
-		{"the wrong password", 6, []string{"transcript", "c1", "--server", "nats://nobody:none@" + address}},
-		{"a model that fails", 7, []string{"run", "fail", "--script", b.script}},
-		{"a model that fails when tried", 7, []string{"models", "test", "--say", "fail", "--script", b.script}},
-		{"a forged log", 9, []string{"verify", "--file", forged}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			args := tt.args
-			if !slices.Contains(args, "--server") && args[0] != "run" && args[0] != "models" && args[0] != "no-such-command" {
-				args = append(slices.Clone(args), "--server", b.url)
-			}
-			if r := command(t, strings.NewReader(""), nil, args...); r.code != tt.want {
-				t.Errorf("code %d, want %d: %v", r.code, tt.want, r.failure)
-			}
-		})
+	short := command(t, strings.NewReader(""), nil, "--version")
+	long := command(t, strings.NewReader(""), nil, "version")
+	if !strings.HasPrefix(short.out, "everturn ") || !strings.HasPrefix(long.out, short.out) {
+		t.Errorf("--version prints %q, version %q", short.out, long.out)
 	}
 }
 

@@ -70,7 +70,7 @@ func (c *doctorCommand) Run(s *surroundings) error {
 		return errors.Join(err, d.printed)
 	}
 	defer nc.Close()
-	d.nc, d.client = nc, client.New(nc, c.Tenant, c.By)
+	d.nc, d.client = nc, client.New(nc, string(c.Tenant), c.By)
 	if d.js, err = c.JetStream(nc); err != nil {
 		return fmt.Errorf("jetstream: %w", err)
 	}

@@ -29,7 +29,7 @@ func (d *doctor) commands(ctx context.Context) {
 	case decided && rejected.Code == events.CodeUnknownChat:
 		d.ok("commands", "stored, decided and answered, for tenant %s", d.c.Tenant)
 	case errors.Is(err, client.ErrNotAllowed):
-		d.fail("commands", "this user may not send them for tenant "+d.c.Tenant, "check --tenant and the credentials")
+		d.fail("commands", "this user may not send them for tenant "+string(d.c.Tenant), "check --tenant and the credentials")
 	case errors.Is(err, client.ErrNoStreams):
 		d.fail("commands", "no stream takes them", "run `everturn streams apply`")
 	case errors.Is(err, context.DeadlineExceeded):
@@ -47,7 +47,7 @@ func (d *doctor) queries(ctx context.Context) {
 	case answered && no.Code == events.CodeUnknownChat:
 		d.ok("queries", "answered")
 	case errors.Is(err, client.ErrNotAllowed):
-		d.fail("queries", "this user may not ask them for tenant "+d.c.Tenant, "check --tenant and the credentials")
+		d.fail("queries", "this user may not ask them for tenant "+string(d.c.Tenant), "check --tenant and the credentials")
 	case errors.Is(err, client.ErrNoService):
 		d.fail("queries", "nobody answers them", "start `everturn projections`")
 	default:
@@ -64,7 +64,7 @@ func (d *doctor) feed(ctx context.Context) {
 	}
 	switch {
 	case errors.Is(err, client.ErrNotAllowed), d.forbidden(protocol.Root + ".feed"):
-		d.fail("feed", "this user may not watch chats of tenant "+d.c.Tenant, "check --tenant and the credentials")
+		d.fail("feed", "this user may not watch chats of tenant "+string(d.c.Tenant), "check --tenant and the credentials")
 	case err != nil:
 		d.fail("feed", err.Error(), "check the connection")
 	default:

@@ -73,7 +73,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 		return nil, e.stop()
 	}
 	e.run(ctx, server, "projections", func(nc *nats.Conn) error {
-		return parts.RunProjections(ctx, nc, version, log)
+		return parts.RunProjections(ctx, nc, cli.Built().Version, log)
 	})
 	e.run(ctx, server, "toolrunner", func(nc *nats.Conn) error {
 		cfg := toolrunner.Config{Log: log, Meter: meter, Offered: sync.OnceFunc(func() { close(offered) })}

@@ -19,17 +19,14 @@ import (
 type logCommand struct {
 	remote
 
-	Chat string `arg:"" help:"Which chat."`
-	JSON bool   `help:"Print each commit as it lies in the log, one line each."`
+	Chat chatName `arg:"" help:"Which chat."`
+	JSON bool     `help:"Print each commit as it lies in the log, one line each."`
 }
 
 // Run implements the command.
 func (c *logCommand) Run(s *surroundings) error {
 	return c.with(s, func(ctx context.Context, nc *nats.Conn, cl *client.Client) error {
-		key := cl.Key(c.Chat)
-		if err := key.Validate(); err != nil {
-			return cli.Exit(cli.ExitUsage, err)
-		}
+		key := cl.Key(string(c.Chat))
 		reader, err := streams.OpenReader(ctx, nc, streams.Options{Domain: c.JSDomain})
 		if err != nil {
 			return err

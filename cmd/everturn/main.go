@@ -15,10 +15,13 @@ import (
 
 const description = "Durable AI chats on NATS JetStream. `everturn run TEXT` shows one turn; `everturn dev` starts everything and stays."
 
-func main() { cli.Main("everturn", run) }
+const name = "everturn"
+
+func main() { cli.Main(name, run) }
 
 // grammar is every command with its flags.
 type grammar struct {
+	cli.VersionFlag
 	cli.LogFlags
 
 	Run         runCommand         `cmd:"" help:"Run one turn with everything in this process, show it, and end."`
@@ -39,7 +42,7 @@ type grammar struct {
 	Complete    completeCommand    `cmd:"" hidden:"" name:"__complete" passthrough:""`
 	Bench       benchCommand       `cmd:"" help:"Measure turns against the least they could cost."`
 	BenchTool   benchToolCommand   `cmd:"" hidden:""`
-	Version     versionCommand     `cmd:"" help:"Show the versions of this binary."`
+	Versions    versionCommand     `cmd:"" name:"version" help:"Show the versions of this binary."`
 }
 
 // surroundings are what the process gives to a command.
@@ -71,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 func (s *surroundings) run(args []string) error {
 	var g grammar
-	parsed, err := cli.Parse(&g, "everturn", description, args, s.stdout, s.stderr, kong.Vars{"log_level": "WARN"})
+	parsed, err := cli.Parse(&g, name, description, args, s.stdout, s.stderr, kong.Vars{"log_level": "WARN"})
 	if err != nil {
 		return err
 	}

@@ -112,10 +112,10 @@ func orDash(s string) string {
 type modelsTest struct {
 	models.Source
 
-	Name string        `arg:"" optional:"" help:"Which model. Default: that of chats that name none."`
-	Say  string        `default:"Reply with the single word: ready" help:"What to say."`
-	Wait time.Duration `default:"60s" help:"How long the answer may take."`
-	JSON bool          `help:"Print the outcome as one JSON object."`
+	Name string   `arg:"" optional:"" help:"Which model. Default: that of chats that name none."`
+	Say  string   `default:"Reply with the single word: ready" help:"What to say."`
+	Wait patience `default:"60s" help:"How long the answer may take."`
+	JSON bool     `help:"Print the outcome as one JSON object."`
 }
 
 // testedModel is what came of asking.
@@ -148,7 +148,7 @@ func (c *modelsTest) Run(s *surroundings) error {
 	if !ok {
 		return cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no model %.80q; `everturn models list` shows those there are", name))
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, c.Wait)
+	ctx, cancel := context.WithTimeout(s.ctx, time.Duration(c.Wait))
 	defer cancel()
 	t := tryModel(ctx, m, name, c.Say)
 	if s.ctx.Err() != nil {

@@ -21,15 +21,15 @@ import (
 type remote struct {
 	connect.Flags
 
-	Tenant string        `env:"EVERTURN_TENANT" default:"default" help:"Whose chats."`
-	By     string        `env:"EVERTURN_BY" help:"Who says so; stands in the log."`
-	Wait   time.Duration `default:"30s" help:"How long to wait for an answer."`
+	Tenant tenantName `env:"EVERTURN_TENANT" default:"default" help:"Whose chats."`
+	By     string     `env:"EVERTURN_BY" help:"Who says so; stands in the log."`
+	Wait   patience   `default:"30s" help:"How long to wait for an answer."`
 }
 
 // with calls do with a connection and a client, for at most Wait.
 func (r *remote) with(s *surroundings, do func(ctx context.Context, nc *nats.Conn, c *client.Client) error) error {
 	return r.connected(s, func(nc *nats.Conn, c *client.Client) error {
-		ctx, cancel := context.WithTimeout(s.ctx, r.Wait)
+		ctx, cancel := context.WithTimeout(s.ctx, time.Duration(r.Wait))
 		defer cancel()
 		err := do(ctx, nc, c)
 		if errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil {
@@ -47,7 +47,7 @@ func (r *remote) connected(s *surroundings, do func(nc *nats.Conn, c *client.Cli
 		return err
 	}
 	defer nc.Close()
-	err = do(nc, client.New(nc, r.Tenant, r.By))
+	err = do(nc, client.New(nc, string(r.Tenant), r.By))
 	if err != nil && errors.Is(nc.LastError(), nats.ErrPermissionViolation) && !errors.Is(err, client.ErrNotAllowed) {
 		return fmt.Errorf("%w: %w (%w)", err, client.ErrNotAllowed, nc.LastError())
 	}
@@ -84,7 +84,7 @@ func something(text string) (string, error) {
 type sendCommand struct {
 	remote
 
-	Chat string   `help:"Which chat; it is made if it does not exist. Default: a new one."`
+	Chat chatName `help:"Which chat; it is made if it does not exist. Default: a new one."`
 	Mode string   `enum:"queue,reject" default:"queue" help:"What to do while a turn runs: queue or reject."`
 	JSON bool     `help:"Print the outcome as one JSON object."`
 	Text []string `arg:"" help:"What to say; - reads standard input."`
@@ -97,7 +97,7 @@ func (c *sendCommand) Run(s *surroundings) error {
 		return err
 	}
 	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
-		chat, r, err := cl.SendNew(ctx, c.Chat, protocol.Send{Parts: []events.Part{events.Text(said)}, Mode: events.SendMode(c.Mode)})
+		chat, r, err := cl.SendNew(ctx, string(c.Chat), protocol.Send{Parts: []events.Part{events.Text(said)}, Mode: events.SendMode(c.Mode)})
 		return s.decided(chat, r, err, c.JSON)
 	})
 }
@@ -106,16 +106,16 @@ func (c *sendCommand) Run(s *surroundings) error {
 type interruptCommand struct {
 	remote
 
-	Chat   string `arg:"" help:"Which chat."`
-	Turn   int    `help:"Which turn; without it, whatever turn runs when the command's place comes."`
-	Reason string `help:"Why; stands in the log."`
-	JSON   bool   `help:"Print the outcome as one JSON object."`
+	Chat   chatName `arg:"" help:"Which chat."`
+	Turn   int      `help:"Which turn; without it, whatever turn runs when the command's place comes."`
+	Reason string   `help:"Why; stands in the log."`
+	JSON   bool     `help:"Print the outcome as one JSON object."`
 }
 
 // Run implements the command.
 func (c *interruptCommand) Run(s *surroundings) error {
 	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
-		r, err := cl.Interrupt(ctx, c.Chat, c.Turn, c.Reason)
-		return s.decided(c.Chat, r, err, c.JSON)
+		r, err := cl.Interrupt(ctx, string(c.Chat), c.Turn, c.Reason)
+		return s.decided(string(c.Chat), r, err, c.JSON)
 	})
 }

@@ -18,10 +18,10 @@ import (
 type runCommand struct {
 	everythingFlags
 
-	Store string        `type:"path" placeholder:"DIR" help:"Keep the data here. Default: a new folder that is removed at the end."`
-	Wait  time.Duration `default:"5m" help:"How long the turn may take."`
-	JSON  bool          `help:"Print what happens, and then the transcript, as JSON: one object a line."`
-	Text  []string      `arg:"" help:"What to say; - reads standard input."`
+	Store string   `type:"path" placeholder:"DIR" help:"Keep the data here. Default: a new folder that is removed at the end."`
+	Wait  patience `default:"5m" help:"How long the turn may take."`
+	JSON  bool     `help:"Print what happens, and then the transcript, as JSON: one object a line."`
+	Text  []string `arg:"" help:"What to say; - reads standard input."`
 }
 
 // Run implements the command.
@@ -39,7 +39,7 @@ func (c *runCommand) Run(s *surroundings) (err error) {
 	}
 	server, err := embedded.Start(s.ctx, embedded.Options{Store: store, InProcess: true, Logger: s.log.Logger(s.stderr)})
 	if err != nil {
-		return err
+		return misplaced(err)
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	all, err := c.start(s.ctx, s, server)
@@ -52,7 +52,7 @@ func (c *runCommand) Run(s *surroundings) (err error) {
 		return err
 	}
 	defer nc.Close()
-	ctx, cancel := context.WithTimeout(s.ctx, c.Wait)
+	ctx, cancel := context.WithTimeout(s.ctx, time.Duration(c.Wait))
 	defer cancel()
 	return c.oneTurn(ctx, s, client.New(nc, "", os.Getenv("USER")), said)
 }
@@ -70,7 +70,7 @@ func (c *runCommand) oneTurn(ctx context.Context, s *surroundings, cl *client.Cl
 	}
 	turn, err := cl.Say(ctx, chat, said, view.see)
 	if errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil {
-		return fmt.Errorf("the turn has not ended within %s; --wait gives it more time", c.Wait)
+		return cli.Exit(cli.ExitUnreachable, fmt.Errorf("the turn has not ended within %s; --wait gives it more time", c.Wait))
 	}
 	if err != nil {
 		return err

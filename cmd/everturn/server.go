@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,9 +20,9 @@ import (
 
 // storeFlags say where an embedded server keeps its data and listens.
 type storeFlags struct {
-	Store string `type:"path" env:"EVERTURN_STORE" placeholder:"DIR" help:"Where the data is kept. Default: the user's data folder."`
-	Host  string `default:"127.0.0.1" help:"Address to listen on."`
-	Port  int    `env:"EVERTURN_PORT" default:"4222" help:"Port to listen on; 0 takes a free one."`
+	Store string     `type:"path" env:"EVERTURN_STORE" placeholder:"DIR" help:"Where the data is kept. Default: the user's data folder."`
+	Host  string     `default:"127.0.0.1" help:"Address to listen on."`
+	Port  portNumber `env:"EVERTURN_PORT" default:"4222" help:"Port to listen on; 0 takes a free one."`
 }
 
 const (
@@ -44,9 +46,19 @@ func (f storeFlags) folder() (string, error) {
 		folder = filepath.Join(base, "everturn")
 	}
 	if err := os.MkdirAll(folder, folderMode); err != nil {
-		return "", fmt.Errorf("store: %w", err)
+		return "", misplaced(fmt.Errorf("store: %w", err))
 	}
 	return folder, nil
+}
+
+// misplaced is why a server did not start, with its exit code: that something
+// cannot be kept or listened for at a place is for whoever named the place.
+func misplaced(err error) error {
+	if errors.Is(err, embedded.ErrStoreInUse) || errors.Is(err, embedded.ErrPortTaken) ||
+		errors.As(err, new(*net.OpError)) || errors.As(err, new(*fs.PathError)) {
+		return cli.Exit(cli.ExitUsage, err)
+	}
+	return err
 }
 
 // start runs the embedded server with a password that stays the same from one
@@ -57,18 +69,15 @@ func (f storeFlags) start(ctx context.Context, s *surroundings, configure func(*
 		return nil, err
 	}
 	o := embedded.Options{
-		Store: folder, Host: f.Host, Port: f.Port,
+		Store: folder, Host: f.Host, Port: int(f.Port),
 		Logger: s.log.Logger(s.stderr), Configure: configure,
 	}
 	if known, err := os.ReadFile(filepath.Join(folder, passwordFile)); err == nil {
 		o.Password = strings.TrimSpace(string(known))
 	}
 	running, err := embedded.Start(ctx, o)
-	if errors.Is(err, embedded.ErrStoreInUse) || errors.Is(err, embedded.ErrPortTaken) {
-		return nil, cli.Exit(cli.ExitUsage, err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, misplaced(err)
 	}
 	if _, password := running.Credentials(); password != "" && password != o.Password { // with --auth there is none
 		if err := os.WriteFile(filepath.Join(folder, passwordFile), []byte(password+"\n"), secretMode); err != nil {

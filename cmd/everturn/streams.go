@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/everturn/everturn/client"
-	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -26,14 +26,13 @@ type topologyFlags struct {
 }
 
 func (f topologyFlags) load() (*streams.Topology, error) {
-	t, err := streams.LoadTopology(f.File)
-	return t, cli.Exit(cli.ExitUsage, err)
+	return streams.LoadTopology(f.File)
 }
 
 type streamsPrint struct {
 	topologyFlags
 
-	Replicas int  `default:"1" help:"With --json: for how many replicas."`
+	Replicas int  `enum:"1,3,5" default:"1" help:"With --json: for how many replicas."`
 	JSON     bool `help:"Print each stream as the JSON that 'nats stream add --config' takes."`
 }
 
@@ -71,7 +70,7 @@ func (c *streamsDiff) Run(s *surroundings) error {
 	return c.jetStream(s, func(ctx context.Context, js jetstream.JetStream) error {
 		plan, err := t.Diff(ctx, js, streams.ApplyOptions{})
 		if err != nil {
-			return cli.Exit(cli.ExitUsage, err)
+			return err
 		}
 		return s.plan(plan, "nothing to do", c.JSON)
 	})
@@ -94,10 +93,10 @@ func (c *streamsApply) Run(s *surroundings) error {
 	}
 	return c.jetStream(s, func(ctx context.Context, js jetstream.JetStream) error {
 		plan, err := t.Apply(ctx, js, streams.ApplyOptions{Shrink: c.Shrink, Repair: c.Repair})
-		if printed := s.plan(plan, "nothing to do", c.JSON); printed != nil {
-			return printed
+		if err != nil && len(plan) == 0 {
+			return err
 		}
-		return cli.Exit(cli.ExitUsage, err)
+		return errors.Join(err, s.plan(plan, "nothing to do", c.JSON))
 	})
 }
 

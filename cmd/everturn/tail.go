@@ -14,9 +14,9 @@ import (
 type tailCommand struct {
 	remote
 
-	Chat      string `arg:"" help:"Which chat."`
-	JSON      bool   `help:"Print each commit, delta and word of progress as one JSON object."`
-	UntilIdle bool   `help:"End when no turn runs."`
+	Chat      chatName `arg:"" help:"Which chat."`
+	JSON      bool     `help:"Print each commit, delta and word of progress as one JSON object."`
+	UntilIdle bool     `help:"End when no turn runs."`
 }
 
 // Run implements the command.
@@ -26,12 +26,12 @@ func (c *tailCommand) Run(s *surroundings) error {
 		if c.JSON {
 			view = jsonView{json.NewEncoder(s.stdout)}
 		}
-		w, err := cl.OpenWatcher(s.ctx, c.Chat)
+		w, err := cl.OpenWatcher(s.ctx, string(c.Chat))
 		if err != nil {
 			return err
 		}
 		defer w.Close()
-		head, err := cl.Head(s.ctx, c.Chat)
+		head, err := cl.Head(s.ctx, string(c.Chat))
 		switch {
 		case errors.Is(err, client.ErrNoService):
 			fmt.Fprintln(s.stderr, "everturn:", err, "(what happens is shown all the same)")

@@ -20,9 +20,9 @@ import (
 type transcriptCommand struct {
 	remote
 
-	Chat string `arg:"" help:"Which chat."`
-	At   string `placeholder:"REV|TIME" help:"As it was at that rev, or at that time (RFC 3339)."`
-	JSON bool   `help:"Print each page as one JSON object."`
+	Chat chatName `arg:"" help:"Which chat."`
+	At   string   `placeholder:"REV|TIME" help:"As it was at that rev, or at that time (RFC 3339)."`
+	JSON bool     `help:"Print each page as one JSON object."`
 }
 
 // Run implements the command.
@@ -32,7 +32,7 @@ func (c *transcriptCommand) Run(s *surroundings) error {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
-		return s.transcript(ctx, cl, projections.TranscriptRequest{Chat: c.Chat, At: at}, c.JSON)
+		return s.transcript(ctx, cl, projections.TranscriptRequest{Chat: string(c.Chat), At: at}, c.JSON)
 	})
 }
 
@@ -88,5 +88,5 @@ func (c *projectionsCommand) Run(s *surroundings) error {
 		return err
 	}
 	defer nc.Close() // the service has settled everything it had in hand by then
-	return parts.Domain(c.JSDomain).RunProjections(s.ctx, nc, version, c.Logger)
+	return parts.Domain(c.JSDomain).RunProjections(s.ctx, nc, cli.Built().Version, c.Logger)
 }

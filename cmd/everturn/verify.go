@@ -23,10 +23,10 @@ import (
 type verifyCommand struct {
 	remote
 
-	Chat string `arg:"" optional:"" help:"Which chat. Default: every chat of every tenant."`
-	File string `type:"existingfile" placeholder:"FILE" help:"Check an exported file instead; no server is needed."`
-	JSON bool   `help:"Print each finding, and at the end the verdict, as one JSON object."`
-	Idle bool   `help:"Also demand that nothing is open: for logs nobody works on any more."`
+	Chat chatName `arg:"" optional:"" help:"Which chat. Default: every chat of every tenant."`
+	File string   `type:"existingfile" placeholder:"FILE" help:"Check an exported file instead; no server is needed."`
+	JSON bool     `help:"Print each finding, and at the end the verdict, as one JSON object."`
+	Idle bool     `help:"Also demand that nothing is open: for logs nobody works on any more."`
 }
 
 // Run implements the command.
@@ -61,10 +61,7 @@ func (c *verifyCommand) Run(s *surroundings) error {
 // heads are the newest commits of the chats to check, in the order of their keys.
 func (c *verifyCommand) heads(ctx context.Context, log *streams.Log, cl *client.Client) ([]protocol.Head, error) {
 	if c.Chat != "" {
-		key := cl.Key(c.Chat)
-		if err := key.Validate(); err != nil {
-			return nil, cli.Exit(cli.ExitUsage, err)
-		}
+		key := cl.Key(string(c.Chat))
 		last, err := log.Last(ctx, key)
 		if errors.Is(err, protocol.ErrNotFound) {
 			return nil, cli.Exit(cli.ExitNotFound, fmt.Errorf("chat %s does not exist", key))
@@ -103,7 +100,7 @@ func (c *verifyCommand) file(s *surroundings) (err error) {
 	checker := verify.New(verify.Options{Idle: c.Idle})
 	for entry, err := range verify.ReadEntries(f) {
 		if err != nil {
-			return cli.Exit(cli.ExitUsage, err)
+			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: %w", c.File, err))
 		}
 		checker.Add(entry)
 	}

@@ -7,32 +7,22 @@ import (
 	"io"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/everturn/everturn/internal/cli"
-	"github.com/everturn/everturn/internal/connect"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/tools"
 )
 
-const description = "Executes tools for Everturn: takes calls of one group, asks for a licence before each, and reports what came of it."
-
-// Set by the linker in a release.
-var (
-	version = "0.0.0-development"
-	commit  = ""
-	date    = ""
+const (
+	name        = "toolrunner"
+	description = "Executes tools for Everturn: takes calls of one group, asks for a licence before each, and reports what came of it."
 )
 
-func main() { cli.Main("toolrunner", run) }
+func main() { cli.Main(name, run) }
 
 // grammar is every flag of the command.
 type grammar struct {
-	cli.VersionFlag
-	cli.LogFlags
-	cli.MetricsFlags
-	connect.Flags
+	cli.Service
 	toolrunner.Config
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
@@ -43,8 +33,7 @@ type grammar struct {
 // caller.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	var g grammar
-	variables := []kong.Option{kong.Vars{"log_level": "INFO"}, cli.Version("toolrunner", version, commit, date)}
-	if _, err := cli.Parse(&g, "toolrunner", description, args, stdout, stderr, variables...); err != nil {
+	if _, err := cli.Parse(&g, name, description, args, stdout, stderr); err != nil {
 		return err
 	}
 	workspace, err := tools.OpenWorkspace(g.Workspace)
@@ -56,19 +45,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if g.Ledger != "" {
 		offered = append(offered, tools.AppendLedger(g.Ledger), tools.Wait())
 	}
-	g.Config.Log = g.LogFlags.Logger(stderr)
-	g.Flags.Logger = g.Config.Log
-	meter, stop, err := g.MetricsFlags.Meter(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	g.Config.Meter = meter
-
-	nc, err := g.Connect("toolrunner")
-	if err != nil {
-		return err
-	}
-	defer nc.Close() // the runner has settled everything it had in hand by then
-	return parts.Domain(g.JSDomain).RunTools(ctx, nc, g.Config, offered)
+	return g.Serve(ctx, name, stderr, func(r cli.Running) error {
+		g.Config.Log, g.Config.Meter = r.Log, r.Meter
+		return parts.Domain(g.JSDomain).RunTools(ctx, r.NATS, g.Config, offered)
+	})
 }

@@ -10,9 +10,11 @@ import (
 	"os"
 
 	"github.com/alecthomas/kong"
+	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/internal/connect"
+	"github.com/everturn/everturn/streams"
 )
 
 // Exit codes of all commands.
@@ -65,9 +67,13 @@ func Code(err error) int {
 		return rejected.Code.Info().Exit
 	case errors.As(err, &query):
 		return query.Code.Info().Exit
+	case errors.Is(err, connect.ErrSettings), errors.As(err, new(*streams.FileError)), errors.As(err, new(*streams.RefusedError)),
+		errors.As(err, new(*streams.ShardsError)):
+		return ExitUsage
 	case errors.Is(err, connect.ErrUnauthorized), errors.Is(err, client.ErrNotAllowed):
 		return ExitUnauthorized
 	case errors.Is(err, connect.ErrUnreachable), errors.Is(err, client.ErrNoStreams), errors.Is(err, client.ErrNoService),
+		errors.Is(err, streams.ErrNoStreams), errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrTimeout),
 		errors.Is(err, context.DeadlineExceeded):
 		return ExitUnreachable
 	}
@@ -93,7 +99,8 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 var errDone = errors.New("done")
 
 // Parse reads args into grammar, a pointer to a struct with kong's tags, and
-// gives the command that was named. All problems end with [ExitUsage].
+// gives the command that was named. All problems end with [ExitUsage], those
+// that a Validate method of an embedded struct reports included.
 func Parse(
 	grammar any, name, description string, args []string, stdout, stderr io.Writer, options ...kong.Option,
 ) (parsed *kong.Context, err error) {
@@ -108,6 +115,7 @@ func Parse(
 	}()
 	options = append([]kong.Option{
 		kong.Name(name), kong.Description(description), kong.Writers(stdout, stderr),
+		kong.Vars{"version": name + " " + Built().String()},
 		kong.Exit(func(code int) { panic(left(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	}, options...)

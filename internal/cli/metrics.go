@@ -29,14 +29,14 @@ func (f MetricsFlags) Meter(ctx context.Context) (meter metric.Meter, stop func(
 	if f.MetricsAddress == "" {
 		return noop.NewMeterProvider().Meter(""), func() error { return nil }, nil
 	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.MetricsAddress)
+	if err != nil {
+		return nil, nil, Exit(ExitUsage, fmt.Errorf("--metrics: %w", err)) // another address will do
+	}
 	registry := prometheus.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
 	if err != nil {
-		return nil, nil, fmt.Errorf("metrics: %w", err)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.MetricsAddress)
-	if err != nil {
-		return nil, nil, fmt.Errorf("metrics: %w", err)
+		return nil, nil, fmt.Errorf("metrics: %w", errors.Join(err, listener.Close()))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +29,14 @@ var ErrUnauthorized = errors.New("not authorized")
 
 // ErrUnreachable means that no server answers.
 var ErrUnreachable = errors.New("no NATS server answers")
+
+// ErrSettings means that the flags, their variables or the context are wrong, so
+// that no server was asked.
+var ErrSettings = errors.New("wrong connection settings")
+
+// errChecked ends a connect that has read all settings and would now go on to
+// the server.
+var errChecked = errors.New("checked")
 
 // Flags say where the server is and who we are, in the words of the nats
 // command. What a flag says counts more than its variable, that more than the
@@ -50,12 +61,12 @@ type Flags struct {
 }
 
 // Connect connects once, or says why not: [ErrUnreachable], [ErrUnauthorized]
-// or what is wrong with the flags. From then on the connection comes back by
+// or [ErrSettings] with what is wrong. From then on the connection comes back by
 // itself, for ever; that it was away is logged. Options count more than flags.
 // A domain that only the context knows is put into JSDomain.
 func (f *Flags) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
 	if err := f.validate(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
 	log := f.Logger
 	if log == nil {
@@ -71,8 +82,8 @@ func (f *Flags) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
 		f.override,
 	}, logTo(log)...)
 	all = append(all, opts...)
-	all = append(all, func(o *nats.Options) error {
-		servers = o.Servers
+	all = append(all, provable, func(o *nats.Options) error {
+		servers = o.Servers // the last option: what fails from now on is not about the settings
 		return nil
 	})
 	nc, settings, err := natscontext.Connect(f.Context, all...)
@@ -83,6 +94,16 @@ func (f *Flags) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
 		f.JSDomain = settings.JSDomain
 	}
 	return nc, nil
+}
+
+// Check says what is wrong with the settings, the context's included, as far as
+// that can be seen without connecting. It is an [ErrSettings].
+func (f *Flags) Check() error {
+	_, err := f.Connect("", provable, func(*nats.Options) error { return errChecked })
+	if errors.Is(err, errChecked) {
+		return nil
+	}
+	return err
 }
 
 // JetStream gives JetStream in the domain that the flags or the context name.
@@ -112,11 +133,36 @@ func (f *Flags) validate() error {
 		errs = append(errs, fmt.Errorf("--timeout %s is negative", f.Timeout))
 	}
 	for _, s := range f.servers() {
-		if _, err := url.Parse(withScheme(s)); err != nil {
-			errs = append(errs, errors.New("--server is no URL")) // the URL may hold a password
+		errs = append(errs, checkServer(s))
+	}
+	if strings.ContainsAny(f.JSDomain, ".*> \t") {
+		errs = append(errs, fmt.Errorf("--js-domain %q must hold neither dots, wildcards nor spaces", f.JSDomain))
+	}
+	for token := range strings.SplitSeq(f.InboxPrefix, ".") {
+		if f.InboxPrefix != "" && (token == "" || strings.ContainsAny(token, "*> \t")) {
+			errs = append(errs, fmt.Errorf("--inbox-prefix %q is no subject", f.InboxPrefix))
+			break
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkServer says what is wrong with the address of a server. It is not shown:
+// it may hold a password.
+func checkServer(address string) error {
+	u, err := url.Parse(withScheme(address))
+	if err != nil || u.Host == "" {
+		return errors.New("--server is no URL")
+	}
+	if !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+		return fmt.Errorf("--server: a NATS server does not speak %q: want nats, tls, ws or wss", u.Scheme)
+	}
+	if port := u.Port(); port != "" {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return fmt.Errorf("--server: there is no port %s", port)
+		}
+	}
+	return nil
 }
 
 // override puts what the flags say over what the context has set.
@@ -166,6 +212,23 @@ func (f *Flags) options() []nats.Option {
 	return opts
 }
 
+// provable finds out now whether we can prove who we are. The client library
+// reads the files again when a server asks, and its error then looks like the
+// server's.
+func provable(o *nats.Options) error {
+	if o.UserJWT != nil {
+		if _, err := o.UserJWT(); err != nil {
+			return err
+		}
+	}
+	if o.SignatureCB != nil {
+		if _, err := o.SignatureCB([]byte("any nonce")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // forget drops the identity that the context has.
 func forget(o *nats.Options) error {
 	o.User, o.Password, o.Token = "", "", ""
@@ -190,10 +253,10 @@ func (f *Flags) explain(err error, servers []string) error {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
 		errors.Is(err, nats.ErrAccountAuthExpired):
 		return fmt.Errorf("connect to %s: %w: check NATS_URL, --creds, --user and --password, or the context (%w)", where, ErrUnauthorized, err)
-	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
-		return fmt.Errorf("%w at %s: start one with `everturn server`, or say where it is with --server or NATS_URL (%w)", ErrUnreachable, where, err)
 	case where == "":
-		return fmt.Errorf("connect: %w", err)
+		return fmt.Errorf("%w: %w", ErrSettings, err)
+	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.As(err, new(net.Error)):
+		return fmt.Errorf("%w at %s: start one with `everturn server`, or say where it is with --server or NATS_URL (%w)", ErrUnreachable, where, err)
 	}
 	return fmt.Errorf("connect to %s: %w", where, err)
 }

@@ -223,10 +223,10 @@ func open(so *server.Options) bool {
 
 // probe says clearly what the server itself would only log.
 func probe(ctx context.Context, so *server.Options) error {
-	if so.DontListen || so.Port <= 0 {
+	if so.DontListen {
 		return nil
 	}
-	address := net.JoinHostPort(so.Host, strconv.Itoa(so.Port))
+	address := net.JoinHostPort(so.Host, strconv.Itoa(max(so.Port, 0)))
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
 	switch {
