@@ -28,6 +28,9 @@ func FuzzDecode(f *testing.F) {
 			f.Add(b)
 		}
 	}
+	for _, s := range unusualSpellings() {
+		f.Add([]byte(s.body))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		sameAsPlain(t, b)
 		c, err := events.Decode(b)

@@ -180,15 +180,16 @@ func TestFixturesAreReadAsThePlainWayReadsThem(t *testing.T) {
 	}
 }
 
-// TestUnusualSpelling has bytes that are JSON of a commit, and not what Encode
-// writes of it.
-func TestUnusualSpelling(t *testing.T) {
-	t.Parallel()
+type spelling struct {
+	name, body string
+	read       bool
+}
+
+// unusualSpellings are bytes that are not what Encode writes of a commit, whether
+// or not they are JSON of one.
+func unusualSpellings() []spelling {
 	const head = `"id":"i","tenant":"t","chat":"c","rev":1,"prev":"","at":"2026-11-29T12:00:00.123Z","cause":{"kind":"command","id":"x"}`
-	for _, tt := range []struct {
-		name, body string
-		read       bool
-	}{
+	return []spelling{
 		{"white space", `{ "v" : 1 , ` + head + ` , "events" : [ { "type" : "chat.titled.v1" , "data" : { "title" : "a" } } ] }` + "\n", true},
 		{"data before its type", `{"v":1,` + head + `,"events":[{"data":{"title":"a"},"type":"chat.titled.v1"}]}`, true},
 		{"data before a type nobody knows", `{"v":1,` + head + `,"events":[{"data":{"title":"a"},"type":"chat.titled.v9"}]}`, false},
@@ -208,7 +209,12 @@ func TestUnusualSpelling(t *testing.T) {
 		{"an event with two sets of data", `{"v":1,` + head + `,"events":[{"type":"chat.titled.v1","data":{},"data":{}}]}`, false},
 		{"text that is no UTF-8", `{"v":1,` + head + `,"events":[{"type":"chat.titled.v1","data":{"title":"` + "\xff" + `"}}]}`, false},
 		{"half a surrogate pair", `{"v":1,` + head + `,"events":[{"type":"chat.titled.v1","data":{"title":"\ud83d"}}]}`, false},
-	} {
+	}
+}
+
+func TestUnusualSpelling(t *testing.T) {
+	t.Parallel()
+	for _, tt := range unusualSpellings() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := events.Decode([]byte(tt.body)); (err == nil) != tt.read {
