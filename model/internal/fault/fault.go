@@ -1,7 +1,7 @@
 // Package fault says what a provider's failure means: one of the few classes
-// that tell a caller what to do, from the status and from what the body
-// or an error inside of a stream says. What the payload says goes before the
-// status: a stream that fails began with a good one.
+// that tell a caller what to do, from the status and from what the body, or an
+// error inside of a stream, says. What the payload says goes before the status:
+// a stream that fails began with a good one.
 package fault
 
 import (
@@ -30,6 +30,9 @@ func Class(e Evidence) events.ErrorClass {
 		status = said.status // the stream had begun; the provider still says what it would have been
 	}
 	for _, r := range rules {
+		if said.mentions(r.unless) {
+			continue
+		}
 		if slices.Contains(r.statuses, status) || said.names(r.names) || said.mentions(r.phrases) {
 			return r.class
 		}
@@ -43,12 +46,13 @@ func Class(e Evidence) events.ErrorClass {
 	return events.ClassUnknown
 }
 
-// rule holds if any of its marks is there.
+// rule holds if any of its marks is there, and none that speaks against it.
 type rule struct {
 	class    events.ErrorClass
 	statuses []int
 	names    []string // types and codes, lower case
 	phrases  []string // parts of messages, lower case
+	unless   []string // likewise
 }
 
 const (
@@ -69,6 +73,7 @@ var rules = [...]rule{
 		statuses: []int{http.StatusPaymentRequired},
 		names:    []string{"insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance", "insufficient_credits"},
 		phrases:  []string{"credit balance is too low", "insufficient balance", "insufficient credits", "included credits", "check your plan and billing"},
+		unless:   []string{"please retry in", "please try again in"}, // money does not come back in seconds
 	},
 	{
 		class:    events.ClassAuth,

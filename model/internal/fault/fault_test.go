@@ -27,6 +27,7 @@ func TestClass(t *testing.T) {
 		{"synthetic: a rate limit", 429, `{"type":"error","error":{"type":"rate_limit_error","message":"Number of request tokens has exceeded your per-minute rate limit"}}`, events.ClassRateLimit},
 		{"synthetic: a rate limit inside of a stream", 200, `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}`, events.ClassRateLimit},
 		{"synthetic: 429 for want of money is no rate limit", 429, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}`, events.ClassQuota},
+		{"synthetic: a quota of a minute is a rate limit", 429, `[{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details.\n* Quota exceeded for metric: requests, limit: 10\nPlease retry in 28.3s.","status":"RESOURCE_EXHAUSTED"}}]`, events.ClassRateLimit},
 		{"synthetic: a request too large for the rate is a rate limit", 413, `{"error":{"message":"Request too large for model on tokens per minute (TPM)","type":"tokens","code":"rate_limit_exceeded"}}`, events.ClassRateLimit},
 		{"synthetic: no credit is a 400 at some", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, events.ClassQuota},
 		{"synthetic: forbidden", 403, `{"type":"error","error":{"type":"permission_error","message":"not yours"}}`, events.ClassAuth},
