@@ -24,14 +24,14 @@ const (
 func (c *fileCheck) topology(file topologyFile) *Topology {
 	t := &Topology{file: file}
 	if file.Shards < 1 || file.Shards > maxShards {
-		c.add("$.shards", "shards is %d and must be from 1 to %d", file.Shards, maxShards)
+		c.Wrong("$.shards", "shards is %d and must be from 1 to %d", file.Shards, maxShards)
 	}
 	switch file.Replicas {
 	case replicasAuto:
 	case "1", "3", "5":
 		t.replicas, _ = strconv.Atoi(file.Replicas)
 	default:
-		c.add("$.replicas", "replicas is %q and must be auto, 1, 3 or 5", file.Replicas)
+		c.Wrong("$.replicas", "replicas is %q and must be auto, 1, 3 or 5", file.Replicas)
 	}
 	duplicates := c.duration("$.duplicates", "duplicates", file.Duplicates, minDuplicates)
 
@@ -57,12 +57,12 @@ func (c *fileCheck) complete(file topologyFile) {
 	names := func(section string, got []string, want []string) {
 		for i, name := range got {
 			if slices.Index(got, name) < i {
-				c.add(fmt.Sprintf("$.%s[%d].name", section, i), "%s is in %s already", name, section)
+				c.Wrong(fmt.Sprintf("$.%s[%d].name", section, i), "%s is in %s already", name, section)
 			}
 		}
 		for _, name := range want {
 			if !slices.Contains(got, name) {
-				c.add("$."+section, "%s is missing from %s", name, section)
+				c.Wrong("$."+section, "%s is missing from %s", name, section)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (c *fileCheck) streamEntry(t *Topology, path string, s fileStream) {
 	rules := streamRules()
 	i := slices.IndexFunc(rules, func(r streamRule) bool { return r.name == s.Name })
 	if i < 0 {
-		c.add(path+".name", "unknown stream %q: want one of %s", s.Name,
+		c.Wrong(path+".name", "unknown stream %q: want one of %s", s.Name,
 			strings.Join(collect(rules, func(r streamRule) string { return r.name }), ", "))
 		return
 	}
@@ -114,7 +114,7 @@ func (c *fileCheck) streamEntry(t *Topology, path string, s fileStream) {
 // streamWords checks what is not the operator's to choose.
 func (c *fileCheck) streamWords(path string, s fileStream, rule streamRule) {
 	if !slices.Equal(s.Subjects, rule.subjects) {
-		c.add(path+".subjects", "%s: subjects must be [%s]", s.Name, strings.Join(rule.subjects, ", "))
+		c.Wrong(path+".subjects", "%s: subjects must be [%s]", s.Name, strings.Join(rule.subjects, ", "))
 	}
 	c.word(path+".retention", s.Name, "retention", s.Retention, rule.retention, "")
 	c.word(path+".discard", s.Name, "discard", s.Discard, rule.discard, rule.why)
@@ -122,26 +122,26 @@ func (c *fileCheck) streamWords(path string, s fileStream, rule streamRule) {
 	c.word(path+".republish", s.Name, "republish", s.Republish, rule.republish, "")
 	for i, w := range s.Allow {
 		if w != allowDirect && w != allowSchedules {
-			c.add(fmt.Sprintf("%s.allow[%d]", path, i), "%s: cannot allow %q: want %s or %s", s.Name, w, allowDirect, allowSchedules)
+			c.Wrong(fmt.Sprintf("%s.allow[%d]", path, i), "%s: cannot allow %q: want %s or %s", s.Name, w, allowDirect, allowSchedules)
 		}
 	}
 	for i, w := range s.Deny {
 		if w != denyPurge && w != denyDelete {
-			c.add(fmt.Sprintf("%s.deny[%d]", path, i), "%s: cannot deny %q: want %s or %s", s.Name, w, denyPurge, denyDelete)
+			c.Wrong(fmt.Sprintf("%s.deny[%d]", path, i), "%s: cannot deny %q: want %s or %s", s.Name, w, denyPurge, denyDelete)
 		}
 	}
 	if got := slices.Contains(s.Allow, allowSchedules); got != rule.schedules {
 		if got {
-			c.add(path+".allow", "%s: must not allow schedules: whoever may publish to it could forge and cancel others' messages", s.Name)
+			c.Wrong(path+".allow", "%s: must not allow schedules: whoever may publish to it could forge and cancel others' messages", s.Name)
 		} else {
-			c.add(path+".allow", "%s: must allow schedules", s.Name)
+			c.Wrong(path+".allow", "%s: must allow schedules", s.Name)
 		}
 	}
 	if rule.closed && !slices.Contains(s.Deny, denyPurge) {
-		c.add(path+".deny", "%s: must deny purge", s.Name)
+		c.Wrong(path+".deny", "%s: must deny purge", s.Name)
 	}
 	if slices.Contains(s.Deny, denyDelete) && s.Name != FeedStream {
-		c.add(path+".deny", "%s: must not deny delete: decided commands, done work and erased chats are deleted", s.Name)
+		c.Wrong(path+".deny", "%s: must not deny delete: decided commands, done work and erased chats are deleted", s.Name)
 	}
 }
 
@@ -150,7 +150,7 @@ func (c *fileCheck) age(path string, s fileStream, rule streamRule) time.Duratio
 		return c.duration(path+".max_age", s.Name+": max_age", s.MaxAge, minMaxAge)
 	}
 	if s.MaxAge != "" {
-		c.add(path+".max_age", "%s: must have no max_age: what is stored there stays until it is not needed", s.Name)
+		c.Wrong(path+".max_age", "%s: must have no max_age: what is stored there stays until it is not needed", s.Name)
 	}
 	return 0
 }
@@ -162,9 +162,9 @@ func (c *fileCheck) persistMode(path, name, mode string, asyncAllowed bool) jets
 		if asyncAllowed {
 			return jetstream.AsyncPersistMode
 		}
-		c.add(path+".persist_mode", "%s: persist_mode must not be async: an acknowledged message could be lost", name)
+		c.Wrong(path+".persist_mode", "%s: persist_mode must not be async: an acknowledged message could be lost", name)
 	default:
-		c.add(path+".persist_mode", "%s: persist_mode is %q and must be %s or %s", name, mode, persistDefault, persistAsync)
+		c.Wrong(path+".persist_mode", "%s: persist_mode is %q and must be %s or %s", name, mode, persistDefault, persistAsync)
 	}
 	return jetstream.DefaultPersistMode
 }
@@ -180,20 +180,20 @@ func (c *fileCheck) consumerEntries(t *Topology, path string, s fileStream, rule
 		at := fmt.Sprintf("%s.consumers[%d]", path, i)
 		switch {
 		case !slices.Contains(rule.consumers, f.Name):
-			c.add(at+".name", "%s: unknown consumer %q", s.Name, f.Name)
+			c.Wrong(at+".name", "%s: unknown consumer %q", s.Name, f.Name)
 			continue
 		case slices.Contains(seen, f.Name):
-			c.add(at+".name", "%s: consumer %s is there already", s.Name, f.Name)
+			c.Wrong(at+".name", "%s: consumer %s is there already", s.Name, f.Name)
 			continue
 		}
 		seen = append(seen, f.Name)
 		name := s.Name + "." + f.Name
 		config := consumerConfig(f, c.duration(at+".ack_wait", name+": ack_wait", f.AckWait, minAckWait), s.Owner)
 		if f.MaxDeliver != -1 {
-			c.add(at+".max_deliver", "%s: max_deliver is %d and must be -1: after a last delivery a message would lie there unheeded", name, f.MaxDeliver)
+			c.Wrong(at+".max_deliver", "%s: max_deliver is %d and must be -1: after a last delivery a message would lie there unheeded", name, f.MaxDeliver)
 		}
 		if f.MaxAckPending < 1 {
-			c.add(at+".max_ack_pending", "%s: max_ack_pending is %d and must be at least 1", name, f.MaxAckPending)
+			c.Wrong(at+".max_ack_pending", "%s: max_ack_pending is %d and must be at least 1", name, f.MaxAckPending)
 		}
 		switch f.Name {
 		case modelTemplate:
@@ -206,7 +206,7 @@ func (c *fileCheck) consumerEntries(t *Topology, path string, s fileStream, rule
 	}
 	for _, name := range rule.consumers {
 		if !slices.Contains(seen, name) {
-			c.add(path+".consumers", "%s: consumer %s is missing", s.Name, name)
+			c.Wrong(path+".consumers", "%s: consumer %s is missing", s.Name, name)
 		}
 	}
 	return consumers
@@ -216,7 +216,7 @@ func (c *fileCheck) bucketEntry(t *Topology, path string, b fileBucket) {
 	rules := bucketRules()
 	i := slices.IndexFunc(rules, func(r bucketRule) bool { return r.name == b.Name })
 	if i < 0 {
-		c.add(path+".name", "unknown bucket %q: want one of %s", b.Name,
+		c.Wrong(path+".name", "unknown bucket %q: want one of %s", b.Name,
 			strings.Join(collect(rules, func(r bucketRule) string { return r.name }), ", "))
 		return
 	}
@@ -224,7 +224,7 @@ func (c *fileCheck) bucketEntry(t *Topology, path string, b fileBucket) {
 	c.word(path+".discard", b.Name, "discard", b.Discard, rule.discard, rule.why)
 	c.word(path+".storage", b.Name, "storage", b.Storage, storageFile, "")
 	if b.History < 1 || b.History > maxHistory {
-		c.add(path+".history", "%s: history is %d and must be from 1 to %d", b.Name, b.History, maxHistory)
+		c.Wrong(path+".history", "%s: history is %d and must be from 1 to %d", b.Name, b.History, maxHistory)
 	}
 	t.assets = append(t.assets, asset{derived: rule.derived, config: jetstream.StreamConfig{
 		Name:              bucketPrefix + b.Name,
@@ -245,7 +245,7 @@ func (c *fileCheck) bucketEntry(t *Topology, path string, b fileBucket) {
 
 func (c *fileCheck) objectEntry(t *Topology, path string, o fileObject) {
 	if o.Name != BlobsStore {
-		c.add(path+".name", "unknown object store %q: want %s", o.Name, BlobsStore)
+		c.Wrong(path+".name", "unknown object store %q: want %s", o.Name, BlobsStore)
 		return
 	}
 	c.word(path+".discard", o.Name, "discard", o.Discard, discardNew, "content that a chat names must stay")

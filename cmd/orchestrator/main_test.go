@@ -21,9 +21,22 @@ func TestEveryBadValueIsUsage(t *testing.T) {
 	nowhere := filepath.Join(text, "below")
 	for _, args := range [][]string{
 		{"--no-such-flag"},
-		{"--pools", "x"}, {"--pools", "x=-1"}, {"--pools", "X.Y=1"}, {"--model-pools", "a=B.C"}, {"--mailboxes=-1"}, {"--cache-bytes", "1"},
-		{"--ack-wait", "1ns"}, {"--silence=-1s"}, {"--streams", text}, {"--streams", nowhere}, {"--models", text}, {"--model", "nobody"},
-		{"--metrics", "nowhere"}, {"--context", "nobody"}, {"--creds", nowhere}, {"--server", "nats://127.0.0.1:x"},
+		{"--pools", "x"},
+		{"--pools", "x=-1"},
+		{"--pools", "X.Y=1"},
+		{"--model-pools", "a=B.C"},
+		{"--mailboxes=-1"},
+		{"--cache-bytes", "1"},
+		{"--ack-wait", "1ns"},
+		{"--silence=-1s"},
+		{"--streams", text},
+		{"--streams", nowhere},
+		{"--models", text},
+		{"--model", "nobody"},
+		{"--metrics", "nowhere"},
+		{"--context", "nobody"},
+		{"--creds", nowhere},
+		{"--server", "nats://127.0.0.1:x"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()

@@ -21,8 +21,15 @@ func TestEveryBadValueIsUsage(t *testing.T) {
 	nowhere := filepath.Join(text, "below")
 	for _, args := range [][]string{
 		{"--no-such-flag"},
-		{"--group", "A.B"}, {"--concurrency=-1"}, {"--ack-wait", "1ns"}, {"--offer-every", "1ns"}, {"--workspace", nowhere},
-		{"--metrics", "nowhere"}, {"--context", "nobody"}, {"--creds", text}, {"--server", "nats://127.0.0.1:x"},
+		{"--group", "A.B"},
+		{"--concurrency=-1"},
+		{"--ack-wait", "1ns"},
+		{"--offer-every", "1ns"},
+		{"--workspace", nowhere},
+		{"--metrics", "nowhere"},
+		{"--context", "nobody"},
+		{"--creds", text},
+		{"--server", "nats://127.0.0.1:x"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()

@@ -1,18 +1,14 @@
 package models
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/yamlfile"
 )
 
 const (
@@ -26,67 +22,24 @@ var (
 )
 
 // check says everything that is wrong with a file that could be read.
-func check(name string, source []byte, f file) error {
-	c := checker{name: name, file: f}
-	c.tree, _ = parser.ParseBytes(source, 0) // it has been parsed once; without it places are missing, no more
+func check(read *yamlfile.File, f file) error {
+	c := checker{read, f}
 	if len(f.Models) == 0 {
-		c.wrong("$", "there are no models")
+		c.Wrong("$", "there are no models")
 	}
 	if f.Default != "" && !c.known(f.Default) {
-		c.wrong("$.default", "%s", c.unknown(f.Default))
+		c.Wrong("$.default", "%s", c.unknown(f.Default))
 	}
 	for i, e := range f.Models {
 		c.entry(fmt.Sprintf("$.models[%d]", i), i, e)
 	}
-	return errors.Join(c.errs...)
+	return read.Err()
 }
 
 type checker struct {
-	name string
+	*yamlfile.File
+
 	file file
-	tree *ast.File
-	errs []error
-}
-
-// wrong notes a problem with what the path names, or with the nearest thing
-// around it that is there.
-func (c *checker) wrong(path, format string, args ...any) {
-	line, column := 1, 1
-	for at := path; at != ""; at = at[:max(strings.LastIndexAny(at, ".["), 0)] {
-		if pos, ok := c.position(at); ok {
-			line, column = pos.Line, pos.Column
-			break
-		}
-	}
-	c.errs = append(c.errs, fmt.Errorf("%s:%d:%d: %s", c.name, line, column, fmt.Sprintf(format, args...)))
-}
-
-// place is a line and a column.
-type place struct{ Line, Column int }
-
-func (c *checker) position(path string) (place, bool) {
-	if c.tree == nil {
-		return place{}, false
-	}
-	p, err := yaml.PathString(path)
-	if err != nil {
-		return place{}, false
-	}
-	node, err := p.FilterFile(c.tree)
-	if err != nil || node == nil || node.GetToken() == nil {
-		return place{}, false
-	}
-	t := node.GetToken()
-	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
-		t = m.Values[0].Key.GetToken()
-	}
-	if m, ok := node.(*ast.MappingValueNode); ok {
-		t = m.Key.GetToken()
-	}
-	if t.Position == nil {
-		return place{}, false
-	}
-	return place{t.Position.Line, t.Position.Column}, true
 }
 
 func (c *checker) known(name string) bool {
@@ -105,19 +58,19 @@ func (c *checker) entry(path string, i int, e Entry) {
 	first := slices.IndexFunc(c.file.Models, func(other Entry) bool { return other.Name == e.Name })
 	switch {
 	case e.Name == "":
-		c.wrong(path, "name is missing: it is what chats call the model")
+		c.Wrong(path, "name is missing: it is what chats call the model")
 	case len(e.Name) > maxNameBytes:
-		c.wrong(path+".name", "name is longer than %d bytes", maxNameBytes)
+		c.Wrong(path+".name", "name is longer than %d bytes", maxNameBytes)
 	case first < i:
-		c.wrong(path+".name", "%s is there already", e.Name)
+		c.Wrong(path+".name", "%s is there already", e.Name)
 	case e.Name == ScriptModel && e.Provider != Script:
-		c.wrong(path+".name", "the name %s is kept for the scripted model", ScriptModel)
+		c.Wrong(path+".name", "the name %s is kept for the scripted model", ScriptModel)
 	}
 	if e.Pool != "" && !poolName.MatchString(e.Pool) {
-		c.wrong(path+".pool", "pool is %q: want 1 to 32 of a-z, 0-9, _ and -", e.Pool)
+		c.Wrong(path+".pool", "pool is %q: want 1 to 32 of a-z, 0-9, _ and -", e.Pool)
 	}
 	if e.Window < 0 || e.Window > maxTokens {
-		c.wrong(path+".window", "window is %d: want a number of tokens", e.Window)
+		c.Wrong(path+".window", "window is %d: want a number of tokens", e.Window)
 	}
 	c.provider(path, e)
 	c.defaults(path+".defaults", e)
@@ -128,7 +81,7 @@ func (c *checker) entry(path string, i int, e Entry) {
 func (c *checker) provider(path string, e Entry) {
 	foreign := func(key string, set bool) {
 		if set {
-			c.wrong(path+"."+key, "%s says nothing to the provider %s", key, e.Provider)
+			c.Wrong(path+"."+key, "%s says nothing to the provider %s", key, e.Provider)
 		}
 	}
 	switch e.Provider {
@@ -137,31 +90,31 @@ func (c *checker) provider(path string, e Entry) {
 	case OpenAICompatible:
 		foreign("script", e.Script != "")
 		if e.BaseURL == "" {
-			c.wrong(path, "base_url is missing: %s can be anywhere", OpenAICompatible)
+			c.Wrong(path, "base_url is missing: %s can be anywhere", OpenAICompatible)
 		}
 	case Script:
 		foreign("base_url", e.BaseURL != "")
 		foreign("api_key_env", e.APIKeyEnv != "")
 	case "":
-		c.wrong(path, "provider is missing: want %s", providers())
+		c.Wrong(path, "provider is missing: want %s", providers())
 	default:
-		c.wrong(path+".provider", "provider is %.40q: want %s", e.Provider, providers())
+		c.Wrong(path+".provider", "provider is %.40q: want %s", e.Provider, providers())
 	}
 	if e.Bearer && e.Provider != Anthropic {
-		c.wrong(path+".bearer", "bearer is for %s; the others always send the key so", Anthropic)
+		c.Wrong(path+".bearer", "bearer is for %s; the others always send the key so", Anthropic)
 	}
 	if e.APIKeyEnv != "" && !variableName.MatchString(e.APIKeyEnv) {
 		// It may be the key itself, so it is not shown.
-		c.wrong(path+".api_key_env", "api_key_env must be the name of an environment variable, such as %s; a key has no place here", Anthropic.keyVariable())
+		c.Wrong(path+".api_key_env", "api_key_env must be the name of an environment variable, such as %s; a key has no place here", Anthropic.keyVariable())
 	}
 	if e.BaseURL == "" {
 		return
 	}
 	switch u, err := url.Parse(e.BaseURL); {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		c.wrong(path+".base_url", "base_url must be an address such as https://example.com/v1")
+		c.Wrong(path+".base_url", "base_url must be an address such as https://example.com/v1")
 	case u.User != nil || u.RawQuery != "":
-		c.wrong(path+".base_url", "base_url must hold no user, password or query: a key comes from the variable that api_key_env names")
+		c.Wrong(path+".base_url", "base_url must hold no user, password or query: a key comes from the variable that api_key_env names")
 	}
 }
 
@@ -172,13 +125,13 @@ func providers() string {
 func (c *checker) defaults(path string, e Entry) {
 	d := e.Defaults
 	if d.MaxOutputTokens < 0 || d.MaxOutputTokens > maxTokens {
-		c.wrong(path+".max_output_tokens", "max_output_tokens is %d: want a number of tokens, or 0 for the provider's", d.MaxOutputTokens)
+		c.Wrong(path+".max_output_tokens", "max_output_tokens is %d: want a number of tokens, or 0 for the provider's", d.MaxOutputTokens)
 	}
 	if d.ThinkingTokens != 0 && e.Provider != Anthropic {
-		c.wrong(path+".thinking_tokens", "thinking_tokens is for %s; others have effort", Anthropic)
+		c.Wrong(path+".thinking_tokens", "thinking_tokens is for %s; others have effort", Anthropic)
 	}
 	if !can(e.Abilities.Reasoning) && (d.ThinkingTokens != 0 || d.Effort != "") {
-		c.wrong(path, "the model has no ability to reason, so it takes neither thinking_tokens nor effort")
+		c.Wrong(path, "the model has no ability to reason, so it takes neither thinking_tokens nor effort")
 	}
 }
 
@@ -187,11 +140,11 @@ func (c *checker) price(path string, p *Price) {
 		return
 	}
 	if p.Input == nil || p.Output == nil {
-		c.wrong(path, "a price has input and output; leave all of it out if you do not know it")
+		c.Wrong(path, "a price has input and output; leave all of it out if you do not know it")
 	}
 	for _, kind := range p.kinds() {
 		if v := kind.price; v != nil && (*v < 0 || *v > maxPrice) {
-			c.wrong(path+"."+kind.name, "%s is %d: want millionths of the currency for a million tokens", kind.name, *v)
+			c.Wrong(path+"."+kind.name, "%s is %d: want millionths of the currency for a million tokens", kind.name, *v)
 		}
 	}
 }
@@ -204,22 +157,22 @@ func (c *checker) fallbacks(path string, e Entry) {
 		j := slices.IndexFunc(c.file.Models, func(other Entry) bool { return other.Name == f.Model })
 		switch {
 		case f.Model == e.Name:
-			c.wrong(at+".model", "a model cannot stand in for itself")
+			c.Wrong(at+".model", "a model cannot stand in for itself")
 		case slices.IndexFunc(e.Fallbacks, func(other Fallback) bool { return other.Model == f.Model }) < i:
-			c.wrong(at+".model", "%s is there already", f.Model)
+			c.Wrong(at+".model", "%s is there already", f.Model)
 		case j < 0:
-			c.wrong(at+".model", "%s", c.unknown(f.Model))
+			c.Wrong(at+".model", "%s", c.unknown(f.Model))
 		default:
 			if missing := lacks(c.file.Models[j].Abilities, e.Abilities); missing != "" {
-				c.wrong(at+".model", "%s has no %s, which %s has", f.Model, missing, e.Name)
+				c.Wrong(at+".model", "%s has no %s, which %s has", f.Model, missing, e.Name)
 			}
 		}
 		if len(f.On) == 0 {
-			c.wrong(at, "on is missing: it lists the classes of errors that lead to %s", f.Model)
+			c.Wrong(at, "on is missing: it lists the classes of errors that lead to %s", f.Model)
 		}
 		for k, class := range f.On {
 			if !slices.Contains(fallbackClasses(), class) {
-				c.wrong(fmt.Sprintf("%s.on[%d]", at, k), "%.40q is no class that another model can help with: want some of %s", class, joined(fallbackClasses()))
+				c.Wrong(fmt.Sprintf("%s.on[%d]", at, k), "%.40q is no class that another model can help with: want some of %s", class, joined(fallbackClasses()))
 			}
 		}
 	}

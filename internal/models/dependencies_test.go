@@ -10,5 +10,5 @@ import (
 // Models are configuration of an orchestrator; they need no bus and no server.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.OnlyOurs(t, slices.Concat(deptest.Ours("events", "chat", "model/...", "model", "orchestrator"))...)
+	deptest.OnlyOurs(t, slices.Concat(deptest.Ours("events", "chat", "model/...", "model", "orchestrator", "internal/yamlfile"))...)
 }

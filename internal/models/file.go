@@ -1,15 +1,15 @@
 package models
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/goccy/go-yaml"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/yamlfile"
 )
 
 // maxFileBytes bounds a models.yaml; the largest sensible one is far smaller.
@@ -95,27 +95,46 @@ func Parse(name string, source []byte, getenv func(string) string) (*Set, error)
 		return nil, fmt.Errorf("models: %s is larger than %d bytes", name, maxFileBytes)
 	}
 	var f file
-	err := yaml.NewDecoder(bytes.NewReader(source), yaml.Strict()).Decode(&f)
-	if err != nil && !errors.Is(err, io.EOF) { // an empty file has no models, which is said below
-		return nil, located(name, err)
+	read, err := yamlfile.Read(name, source, &f, withoutSecrets)
+	if err != nil {
+		return nil, err
 	}
 	for i := range f.Models {
 		f.Models[i] = f.Models[i].withDefaults()
 	}
-	if err := check(name, source, f); err != nil {
+	if err := check(read, f); err != nil {
 		return nil, err
 	}
 	return newSet(name, f, getenv)
 }
 
-// located is an error of the decoder with its place in front. The line itself is
-// not shown: if there is a key in it, it stays there.
-func located(name string, err error) error {
-	if known, ok := errors.AsType[yaml.Error](err); ok && known.GetToken() != nil {
-		at := known.GetToken().Position
-		return fmt.Errorf("%s:%d:%d: %s", name, at.Line, at.Column, known.GetMessage())
+// key is a key of a line, up to its value.
+var key = regexp.MustCompile(`["']?([A-Za-z0-9_-]+)["']?\s*:\s`)
+
+// withoutSecrets is a line of a models.yaml as an error may show it: up to the
+// first value that could be a password or a key of a provider, whether it has a
+// place in the file or not. A line without a key may be the rest of such a value.
+func withoutSecrets(line string) string {
+	code, _, _ := strings.Cut(line, "#")
+	found := key.FindAllStringSubmatchIndex(code+" ", -1)
+	if len(found) == 0 {
+		return ""
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	for _, at := range found {
+		if name := code[at[2]:at[3]]; !slices.Contains(shownKeys(), name) {
+			return strings.TrimRight(code[:min(at[1], len(code))], " ") + " …"
+		}
+	}
+	return strings.TrimRight(code, " ")
+}
+
+// shownKeys are those whose values nobody takes for a secret.
+func shownKeys() []string {
+	return []string{
+		"default", "models", "name", "provider", "bearer", "model", "script", "window", "price", "input", "output",
+		"cache_read", "cache_write", "abilities", "images", "reasoning", "tools", "defaults", "max_output_tokens",
+		"thinking_tokens", "effort", "pool", "fallbacks", "on",
+	}
 }
 
 // withDefaults is e with what follows from the rest filled in.

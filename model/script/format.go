@@ -1,16 +1,14 @@
 package script
 
 import (
-	"bytes"
 	_ "embed" // for the script of [Demo]
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/everturn/everturn/events"
-	"github.com/goccy/go-yaml"
+	"github.com/everturn/everturn/internal/yamlfile"
 )
 
 // maxScriptBytes bounds a script; the largest sensible one is far smaller.
@@ -112,21 +110,12 @@ func Parse(name string, src []byte) (*Model, error) {
 		return nil, fmt.Errorf("script %s: larger than %d bytes", name, maxScriptBytes)
 	}
 	var f file
-	err := yaml.NewDecoder(bytes.NewReader(src), yaml.Strict()).Decode(&f)
-	if err != nil && !errors.Is(err, io.EOF) { // an empty file has no rules, which is said below
-		return nil, located(name, err)
+	read, err := yamlfile.Read(name, src, &f, nil)
+	if err != nil {
+		return nil, err
 	}
-	if err := check(name, src, f); err != nil {
+	if err := check(read, f); err != nil {
 		return nil, err
 	}
 	return &Model{script: f}, nil
-}
-
-// located is an error of the parser with its place in front.
-func located(name string, err error) error {
-	if known, ok := errors.AsType[yaml.Error](err); ok && known.GetToken() != nil {
-		at := known.GetToken().Position
-		return fmt.Errorf("script %s:%d:%d: %s", name, at.Line, at.Column, known.GetMessage())
-	}
-	return fmt.Errorf("script %s: %w", name, err)
 }

@@ -447,5 +447,5 @@ func TestDemo(t *testing.T) {
 // An adapter knows the port and nothing else of ours.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.OnlyOurs(t, deptest.Ours("events", "model")...)
+	deptest.OnlyOurs(t, deptest.Ours("events", "model", "internal/yamlfile")...)
 }

@@ -1,0 +1,95 @@
+// Package yamlfile reads YAML files that people write. It is strict, and it says
+// of each problem where it is: file:line:column, what is wrong, and the line.
+package yamlfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// File is a file that could be read, and what is wrong with it all the same.
+type File struct {
+	tree *ast.File
+	err  *Error
+}
+
+// Read decodes a file. An unknown key, a key given twice and a wrong type are an
+// [*Error]; an empty file is a zero value. Errors show lines as shown gives them;
+// without it, as they are.
+func Read(name string, source []byte, into any, shown func(line string) string) (*File, error) {
+	lines := strings.Split(string(source), "\n")
+	if shown != nil {
+		for i, line := range lines {
+			lines[i] = shown(line)
+		}
+	}
+	f := &File{err: &Error{Name: name, lines: lines}}
+	var err error
+	if f.tree, err = parser.ParseBytes(source, 0); err == nil {
+		err = yaml.NewDecoder(bytes.NewReader(source), yaml.Strict()).Decode(into)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err.Problems = []Problem{decoding(err)}
+		return nil, f.err
+	}
+	return f, nil
+}
+
+// Wrong reports a problem with what a path such as "$.streams[2].discard" names,
+// or with the nearest thing around it that is there.
+func (f *File) Wrong(path, format string, args ...any) {
+	p := Problem{Line: 1, Column: 1, Message: fmt.Sprintf(format, args...)} // the file as a whole
+	for ; path != ""; path = path[:max(strings.LastIndexAny(path, ".["), 0)] {
+		if pos := f.position(path); pos != nil {
+			p.Line, p.Column = pos.Line, pos.Column
+			break
+		}
+	}
+	f.err.Problems = append(f.err.Problems, p)
+}
+
+// Err is an [*Error] with all problems, or nil.
+func (f *File) Err() error {
+	if len(f.err.Problems) == 0 {
+		return nil
+	}
+	f.err.sort()
+	return f.err
+}
+
+func (f *File) position(path string) *token.Position {
+	at, err := yaml.PathString(path)
+	if err != nil {
+		return nil
+	}
+	node, err := at.FilterFile(f.tree)
+	if err != nil || node == nil || firstToken(node) == nil {
+		return nil
+	}
+	return firstToken(node).Position
+}
+
+// firstToken is where a node begins; of a mapping the library gives a colon.
+func firstToken(node ast.Node) *token.Token {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		if len(n.Values) > 0 {
+			return firstToken(n.Values[0])
+		}
+	case *ast.MappingValueNode:
+		return n.Key.GetToken()
+	case *ast.SequenceNode:
+		if len(n.Values) > 0 {
+			return firstToken(n.Values[0])
+		}
+	}
+	return node.GetToken()
+}

@@ -1,0 +1,83 @@
+package yamlfile_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everturn/everturn/internal/yamlfile"
+)
+
+type settings struct {
+	Name  string        `yaml:"name"`
+	Times int           `yaml:"times"`
+	Wait  time.Duration `yaml:"wait"`
+	Parts []struct {
+		Text string `yaml:"text"`
+	} `yaml:"parts"`
+}
+
+func TestWhatCannotBeReadIsToldWithItsLine(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, file, want string }{
+		{"an unknown key", "name: a\ntime: 2\n", "f.yaml:2:1: unknown field \"time\"\n  2 | time: 2\n    | ^"},
+		{"a key given twice", "name: a\nname: b\n", "f.yaml:2:1: "},
+		{"no number", "times: often\n", "f.yaml:1:8: want a whole number\n  1 | times: often\n    |        ^"},
+		{"no duration", "wait: a while\n", "f.yaml: time: invalid duration "},
+		{"a text for a list", "parts: one\n", "f.yaml:1:8: string was used where sequence is expected\n"},
+		{"no YAML", "parts: [\n", "f.yaml:1:8: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var s settings
+			_, err := yamlfile.Read("f.yaml", []byte(tt.file), &s, nil)
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestProblemsComeInTheOrderOfTheFile(t *testing.T) {
+	t.Parallel()
+	var s settings
+	f, err := yamlfile.Read("f.yaml", []byte("name: a\nparts:\n  - text: b\n  - text: c\n"), &s, nil)
+	if err != nil || f.Err() != nil {
+		t.Fatal(err, f.Err())
+	}
+	f.Wrong("$.parts[1].text", "no %s", "c")
+	f.Wrong("$.parts[0].number", "its part") // there is none: the part itself
+	f.Wrong("$.name", "no a")
+	bad, _ := errors.AsType[*yamlfile.Error](f.Err())
+	want := "f.yaml:1:7: no a\n  1 | name: a\n    |       ^\n" +
+		"f.yaml:3:5: its part\n  3 |   - text: b\n    |     ^\n" +
+		"f.yaml:4:11: no c\n  4 |   - text: c\n    |           ^"
+	if bad == nil || bad.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", bad, want)
+	}
+}
+
+func TestAnEmptyFileIsAZeroValue(t *testing.T) {
+	t.Parallel()
+	var s settings
+	f, err := yamlfile.Read("f.yaml", nil, &s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Wrong("$.parts", "there are none")
+	if err := f.Err(); err == nil || err.Error() != "f.yaml:1:1: there are none" {
+		t.Error(err)
+	}
+}
+
+func TestALineIsShownAsItMayBe(t *testing.T) {
+	t.Parallel()
+	var s settings
+	_, err := yamlfile.Read("f.yaml", []byte("secret: hush\n"), &s, func(line string) string {
+		return strings.ReplaceAll(line, "hush", "…")
+	})
+	if err == nil || !strings.Contains(err.Error(), "secret: …") || strings.Contains(err.Error(), "hush") {
+		t.Error(err)
+	}
+}
