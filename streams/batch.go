@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -82,13 +81,9 @@ func (c *connection) batch(ctx context.Context, stream, subject string, after, t
 
 // batched reads one message that follows those in before.
 func batched(m *nats.Msg, before []protocol.Stored) (protocol.Stored, error) {
-	sequence, err := strconv.ParseUint(m.Header.Get(batchSequence), 10, 64)
+	s, err := directlyStored(m)
 	if err != nil {
-		return protocol.Stored{}, fmt.Errorf("batch: header %s: %w", batchSequence, err)
-	}
-	stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(batchTime))
-	if err != nil {
-		return protocol.Stored{}, fmt.Errorf("batch: header %s: %w", batchTime, err)
+		return protocol.Stored{}, fmt.Errorf("batch: %w", err)
 	}
 	var last uint64
 	if len(before) > 0 {
@@ -97,7 +92,5 @@ func batched(m *nats.Msg, before []protocol.Stored) (protocol.Stored, error) {
 	if m.Header.Get(batchBefore) != strconv.FormatUint(last, 10) {
 		return protocol.Stored{}, fmt.Errorf("batch: %w", errMissed)
 	}
-	return protocol.Stored{
-		Subject: m.Header.Get(batchSubject), Sequence: sequence, Time: stored, Header: m.Header, Body: m.Data,
-	}, nil
+	return s, nil
 }

@@ -77,6 +77,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Bus, error) {
 			return nil, err
 		}
 	}
+	c.findSole(ctx)
 	queues := &workQueues{
 		c: c, topology: topology, options: ApplyOptions{AckWait: o.AckWait},
 		pools: map[string]*queue{}, groups: map[string]bool{},

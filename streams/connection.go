@@ -28,6 +28,8 @@ type connection struct {
 	lanes   lanes         // of requests
 	batches lanes
 	dropped atomic.Uint64 // requests whose reply subject was no inbox
+	soleAt  atomic.Uint64 // the connection whose server was found to be the only one, by its number
+	looks   atomic.Bool   // whether it is one is looked for after each reconnect
 
 	mu          sync.Mutex
 	reconnected chan struct{} // closed at the next reconnect
@@ -59,6 +61,13 @@ func (c *connection) watch() {
 		close(c.reconnected)
 		c.reconnected = make(chan struct{})
 		c.mu.Unlock()
+		if c.looks.Load() {
+			c.watcher.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), c.try)
+				defer cancel()
+				c.findSole(ctx)
+			})
+		}
 	}
 }
 

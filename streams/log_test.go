@@ -1,10 +1,12 @@
 package streams_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -179,6 +181,21 @@ func TestALogThatEndsTooEarlyIsAnError(t *testing.T) {
 
 // A replica may be behind. What it lacks must come from the leader, and never
 // be taken for the end.
+// replica answers in the place of one that is asked for a batch. Asked for one
+// message it is nobody.
+func replica(t *testing.T, nc *nats.Conn, stream string, answer func(*nats.Msg)) {
+	t.Helper()
+	subscribe(t, nc, "$JS.API.DIRECT.GET."+stream, func(m *nats.Msg) {
+		if bytes.Contains(m.Data, []byte(`"batch"`)) {
+			answer(m)
+			return
+		}
+		if err := m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"503"}}}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestAReplicaThatIsBehindIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -213,7 +230,7 @@ func TestAReplicaThatIsBehindIsNotBelieved(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	subscribe(t, s.js.Conn(), "$JS.API.DIRECT.GET."+stream, behind)
+	replica(t, s.js.Conn(), stream, behind)
 	got, err := readAll(t, s.Log, someChat, 0, want[19])
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("read %v and %v, want %v", got, err, want)
@@ -230,7 +247,7 @@ func TestAGapInABatchIsAnError(t *testing.T) {
 	shard := protocol.Shard(someChat, s.Log.Shards())
 	stream := streams.LogStream(shard)
 	editStream(t, s.js, stream, func(c *jetstream.StreamConfig) { c.AllowDirect = false })
-	subscribe(t, s.js.Conn(), "$JS.API.DIRECT.GET."+stream, func(m *nats.Msg) {
+	replica(t, s.js.Conn(), stream, func(m *nats.Msg) {
 		answer := nats.NewMsg(m.Reply)
 		answer.Header.Set("Nats-Subject", protocol.LogSubject(shard, someChat))
 		answer.Header.Set("Nats-Sequence", strconv.FormatUint(want[2], 10))
@@ -245,19 +262,40 @@ func TestAGapInABatchIsAnError(t *testing.T) {
 	}
 }
 
-// Everything on which a decision rests is asked of the leader.
+// Everything on which a decision rests is asked of the leader, which is any
+// server only where there is but one.
 func TestOnlyTheLeaderIsBelieved(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	var direct atomic.Int32
-	subscribe(t, s.js.Conn(), "$JS.API.DIRECT.GET.>", func(*nats.Msg) { direct.Add(1) })
-	grow(t, s.Log, someChat, 1)
-	if _, err := s.Log.Last(t.Context(), someChat); err != nil {
-		t.Error(err)
+	t.Run("one server", func(t *testing.T) {
+		t.Parallel()
+		decisionReads(t, newStage(t), "LOG_", "COMMANDS", "COMMANDS")
+	})
+	t.Run("a cluster", func(t *testing.T) {
+		t.Parallel()
+		servers := cluster(t)
+		js := clientOf(t, servers[0])
+		awaitLeader(t, js)
+		mustApply(t, mustTopology(t), js, streams.ApplyOptions{})
+		decisionReads(t, stage{Bus: openBus(t, servers[0]), server: servers[0], js: js})
+	})
+}
+
+// decisionReads does one of each read that a decision may rest on, and wants
+// those of these streams to be direct gets.
+func decisionReads(t *testing.T, s stage, want ...string) {
+	t.Helper()
+	reads := make(chan string, 64)
+	subscribe(t, s.js.Conn(), "$JS.API.DIRECT.GET.>", func(m *nats.Msg) { reads <- strings.TrimPrefix(m.Subject, "$JS.API.DIRECT.GET.") })
+	sequence, err := appendAlone(t, s.Log, protocol.Append{Key: someChat, Body: []byte("commit")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := s.Log.Last(t.Context(), someChat); err != nil || m.Sequence != sequence || string(m.Body) != "commit" {
+		t.Errorf("the last commit is %+v, %v", m, err)
 	}
 	publish(t, s.js, protocol.CommandSubject(someChat, "send"))
-	if _, err := s.Commands.First(t.Context(), someChat, 0); err != nil {
-		t.Error(err)
+	if m, err := s.Commands.First(t.Context(), someChat, 0); err != nil || m.Sequence != 1 {
+		t.Errorf("the first command is %+v, %v", m, err)
 	}
 	if _, err := s.Commands.Oldest(t.Context(), 0); err != nil {
 		t.Error(err)
@@ -272,15 +310,13 @@ func TestOnlyTheLeaderIsBelieved(t *testing.T) {
 	if _, err := s.Dead.Note(t.Context(), someChat, "01ARZ3NDEKTSV4RRFFQ69G5FAV"); err != nil {
 		t.Error(err)
 	}
-	if n := direct.Load(); n != 0 {
-		t.Errorf("%d reads went to any replica", n)
-	}
-	// The subscription above does see such reads.
+	// The subscription sees such reads, and this one is the last.
 	if _, err := s.Snapshots.Get(t.Context(), someChat, 1); !errors.Is(err, protocol.ErrNotFound) {
 		t.Errorf("got %v, want not found", err)
 	}
-	if err := s.js.Conn().Flush(); err != nil {
-		t.Fatal(err)
+	for _, stream := range append(want, "KV_SNAPSHOTS") {
+		if got := <-reads; !strings.HasPrefix(got, stream) {
+			t.Errorf("read %s directly, want %s", got, stream)
+		}
 	}
-	eventually(t, "the snapshot's read is seen", func() bool { return direct.Load() == 1 })
 }

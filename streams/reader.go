@@ -28,6 +28,7 @@ func OpenReader(ctx context.Context, nc *nats.Conn, o Options) (*Reader, error) 
 		c.close()
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
+	c.findSole(ctx)
 	return &Reader{Log: &Log{c: c, shards: shards}, Blobs: &Blobs{c: c}, c: c}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,7 +20,7 @@ import (
 //
 // The leader has every message that was ever acknowledged. A direct get is
 // answered by any replica, which may lack the newest: it is good only for what
-// is checked or may be old.
+// is checked or may be old, and where there is only one, see [connection.sole].
 type get struct {
 	Sequence uint64 `json:"seq,omitempty"`          // this one, or with Next the first from here on
 	Last     string `json:"last_by_subj,omitempty"` // the newest of this subject
@@ -32,6 +33,12 @@ func (c *connection) leader(ctx context.Context, stream string, g get) (protocol
 	question, err := json.Marshal(g)
 	if err != nil {
 		return protocol.Stored{}, err
+	}
+	if readDirectly(stream) && c.sole() {
+		m, err := c.direct(ctx, stream, question)
+		if !errors.Is(err, errNobody) {
+			return m, translate(err, "read %s", stream)
+		}
 	}
 	answer, err := c.request(ctx, &nats.Msg{Subject: c.prefix + "STREAM.MSG.GET." + stream, Data: question})
 	if err != nil {

@@ -63,7 +63,7 @@ func (cfg Config) orchestrator() User {
 			each(leaderGet, cfg.logs()...), each(directGet, cfg.logs()...),
 			each(leaderGet, streams.CommandsStream, streams.DeadStream, blobs),
 			[]string{
-				directGetLast(snapshots),
+				directGet(streams.CommandsStream), directGetLast(snapshots),
 				api + "STREAM.MSG.DELETE." + streams.CommandsStream,
 				api + "STREAM.PURGE." + blobs,
 			},
