@@ -57,22 +57,28 @@ func TestContents(t *testing.T) {
 	}{
 		{"a refusal", []string{`"refusal":"I will"`, `"refusal":" not"`}, []events.Part{events.Text("I will not")}, events.StopRefused},
 		{
-			"a list of pieces", []string{`"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"so"},{"type":"else"}]`},
-			[]events.Part{thinks("hm", `{"field":"content"}`), events.Text("so")}, events.StopEnd,
+			"a list of pieces",
+			[]string{`"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"so"},{"type":"else"}]`},
+			[]events.Part{thinks("hm", `{"field":"content"}`), events.Text("so")},
+			events.StopEnd,
 		},
 		{"content of no known kind", []string{`"content":7`, `"content":"so"`}, []events.Part{events.Text("so")}, events.StopEnd},
 		{"thoughts in both fields", []string{`"reasoning":"hm","reasoning_content":"hm"`}, []events.Part{thinks("hm", "")}, events.StopEnd},
 		{
-			"details in pieces", []string{
+			"details in pieces",
+			[]string{
 				`"reasoning_details":[{"type":"reasoning.text","text":"I ","index":0}]`,
 				`"reasoning_details":[{"type":"reasoning.text","text":"must","index":0,"signature":"s","format":null}]`,
 				`"reasoning_details":[{"type":"reasoning.encrypted","data":"x","index":1}]`,
 			},
-			[]events.Part{thinks("", `{"details":[{"index":0,"signature":"s","text":"I must","type":"reasoning.text"},{"type":"reasoning.encrypted","data":"x","index":1}]}`)}, events.StopEnd,
+			[]events.Part{thinks("", `{"details":[{"index":0,"signature":"s","text":"I must","type":"reasoning.text"},{"type":"reasoning.encrypted","data":"x","index":1}]}`)},
+			events.StopEnd,
 		},
 		{
-			"arguments as an object", []string{`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"n":1}}}]`},
-			[]events.Part{{Type: events.PartCall, Ordinal: 1, Name: "f", Arguments: `{"n":1}`, ProviderID: "a"}}, events.StopCalls,
+			"arguments as an object",
+			[]string{`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"n":1}}}]`},
+			[]events.Part{{Type: events.PartCall, Ordinal: 1, Name: "f", Arguments: `{"n":1}`, ProviderID: "a"}},
+			events.StopCalls,
 		},
 		{"an empty beginning of a call", []string{`"tool_calls":[{"index":0,"id":"a","function":{}}]`, `"content":"so"`}, []events.Part{events.Text("so")}, events.StopEnd},
 	} {

@@ -163,7 +163,10 @@ func (f Format) life(t *testing.T) {
 			t.Errorf("nothing was heard for %v", longest)
 		}
 
-		for range m.Stream(t.Context(), Asked()) {
+		for _, err := range m.Stream(t.Context(), Asked()) {
+			if err != nil {
+				t.Error(err)
+			}
 			if time.Since(last) >= every { // a sign of life: leave in the middle of it
 				break
 			}
