@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/workers"
 )
 
 // task is something to do about one chat. It says itself what becomes of its
@@ -22,7 +23,8 @@ type task struct {
 type mailboxes struct {
 	mu      sync.Mutex
 	queues  map[events.Key][]task
-	working sync.WaitGroup
+	waiting sync.WaitGroup // callers of do that work
+	working workers.Group
 }
 
 func newMailboxes() *mailboxes { return &mailboxes{queues: make(map[events.Key][]task)} }
@@ -40,8 +42,8 @@ func (m *mailboxes) post(k events.Key, t task) {
 func (m *mailboxes) do(ctx context.Context, k events.Key, run func() error) error {
 	ended := make(chan error, 1)
 	if m.join(k, task{run: run, done: func(err error) { ended <- err }}) {
-		m.working.Add(1)
-		defer m.working.Done()
+		m.waiting.Add(1)
+		defer m.waiting.Done()
 		m.step(k)
 		if m.more(k) {
 			m.working.Go(func() { m.work(k) })
@@ -98,7 +100,10 @@ func (m *mailboxes) more(k events.Key) bool {
 }
 
 // wait returns when every mailbox is empty. Nobody may post meanwhile.
-func (m *mailboxes) wait() { m.working.Wait() }
+func (m *mailboxes) wait() {
+	m.waiting.Wait()
+	m.working.Wait()
+}
 
 // panicError is a panic that was caught.
 type panicError struct {

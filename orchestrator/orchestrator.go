@@ -12,6 +12,7 @@ import (
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/workers"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -102,13 +103,14 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	defer stopTaking()
 
 	var loops, writer sync.WaitGroup
+	var attempts workers.Group
 	writing, stopWriting := context.WithCancel(working)
 	defer stopWriting()
 	writer.Go(func() { o.writeSnapshots(writing) })
 	loops.Go(func() { o.keepOn(taking, "watch the tools", o.watchTools) })
 	loops.Go(func() {
 		if o.toolsKnown() { // before that a turn would start without its tools
-			o.takeAll(taking, working, &loops)
+			o.takeAll(taking, working, &loops, &attempts)
 		}
 	})
 
@@ -121,6 +123,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		stopWork()
 	}
 	loops.Wait()
+	attempts.Wait()
 	o.boxes.wait()
 	stopWriting()
 	writer.Wait()
@@ -173,7 +176,7 @@ func (o *Orchestrator) toolsKnown() bool {
 
 // takeAll starts every loop that takes messages. They end with taking; what
 // they have begun ends with working at the latest.
-func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.WaitGroup) {
+func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.WaitGroup, attempts *workers.Group) {
 	loops.Go(func() {
 		o.take(taking, "commands", newSlots(o.cfg.Mailboxes), o.bus.Commands.Fetch, func(d protocol.Delivery, done func()) {
 			o.takeCommand(working, d, done)
@@ -193,7 +196,7 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 		}
 		loops.Go(func() {
 			o.take(taking, "model attempts", newSlots(o.cfg.Pools[pool]), fetch, func(d protocol.Delivery, done func()) {
-				loops.Go(func() {
+				attempts.Go(func() {
 					defer done()
 					o.handleAttempt(working, d)
 				})

@@ -10,5 +10,5 @@ import (
 // A type that this package shares with a loop belongs into protocol.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.OnlyOurs(t, append(deptest.Ours("events", "protocol", "internal/yamlfile"), deptest.Module)...)
+	deptest.OnlyOurs(t, append(deptest.Ours("events", "protocol", "internal/workers", "internal/yamlfile"), deptest.Module)...)
 }

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/workers"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -59,7 +59,7 @@ func (q *Queries) Serve(ctx context.Context, version string, queries map[string]
 	if err != nil {
 		return fmt.Errorf("serve queries: %w", err)
 	}
-	var running sync.WaitGroup
+	var running workers.Group
 	free := make(chan struct{}, maxQueries)
 	for name, query := range queries {
 		err := service.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {

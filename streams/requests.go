@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/workers"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -102,7 +102,7 @@ type server struct {
 	stop []func()
 	err  error
 
-	running sync.WaitGroup
+	running workers.Group
 }
 
 // subscribe answers requests to a subject. An error is kept for wait.
