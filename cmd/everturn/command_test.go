@@ -57,7 +57,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"run", "hello", "--script", b.script}, {"models", "list"}, {"models", "test", "script"}, {"version"}, {"streams", "print"},
+		{"run", "hello", "--script", b.script}, {"config", "check"}, {"config", "print"}, {"models", "list"}, {"models", "test", "script"}, {"version"}, {"streams", "print"},
 	} {
 		what := strings.Join(args, " ")
 		r := command(t, strings.NewReader(""), nil, append(slices.Clone(args), "--json")...)
@@ -181,7 +181,7 @@ func TestDoctorByRole(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		s := &surroundings{ctx: ctx, stdout: out, stderr: io.Discard}
-		err := s.run([]string{"server", "--auth", "--store", store, "--port", "0"})
+		err := s.run([]string{"server", "--auth", "--json", "--store", store, "--port", "0"})
 		cancel() // nothing more comes
 		ended <- err
 	}()
@@ -192,6 +192,9 @@ func TestDoctorByRole(t *testing.T) {
 		}
 	}()
 	out.await(ctx, "system.json")
+	if users := objects(t, "server", out.String()); len(users) == 0 || users[0]["context"] == nil {
+		t.Errorf("users: %v", users)
+	}
 	as := func(role string, args ...string) ran {
 		return command(t, strings.NewReader(""), nil, append(args, "--context", filepath.Join(store, "roles", role+".json"))...)
 	}

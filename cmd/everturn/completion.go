@@ -51,7 +51,7 @@ type completeCommand struct {
 
 // Run implements the command.
 func (c *completeCommand) Run(s *surroundings) error {
-	_, err := fmt.Fprintln(s.stdout, strings.Join(candidates(s.grammar.Node, c.Words), "\n"))
+	_, err := fmt.Fprintln(s.stdout, strings.Join(candidates(s.parsed.Model.Node, c.Words), "\n"))
 	return err
 }
 

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 )
 
 // devCommand is `everturn dev`.
@@ -34,17 +35,23 @@ func (c *devCommand) Run(s *surroundings) error {
 	return errors.Join(all.stop(), server.Close())
 }
 
+// self is what to type for this binary: it may lie in a folder where no shell
+// looks for it.
+func (s *surroundings) self() string {
+	if strings.ContainsRune(s.called, filepath.Separator) {
+		return s.called
+	}
+	return name
+}
+
 // running says where everything can be reached.
 func (c *devCommand) running(s *surroundings, url string) error {
-	if c.JSON {
-		return json.NewEncoder(s.stdout).Encode(map[string]string{"nats_url": url})
-	}
-	_, err := fmt.Fprintf(s.stdout, `Everturn is running. In another terminal:
+	text := fmt.Sprintf(`Everturn is running. In another terminal:
 
   export NATS_URL=%s
-  everturn send "what time is it?"
+  %s send "what time is it?"
 
 Stop it with Ctrl-C; what it was doing goes on at the next start.
-`, url)
-	return err
+`, url, s.self())
+	return s.address(url, text, c.JSON)
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -56,6 +58,9 @@ func (c *logCommand) Run(s *surroundings) error {
 // for each event.
 func (s *surroundings) logLine(m protocol.Stored, asJSON bool) error {
 	if asJSON {
+		if !json.Valid(m.Body) || bytes.ContainsRune(m.Body, '\n') { // of somebody else's making
+			return json.NewEncoder(s.stdout).Encode(map[string]any{"sequence": m.Sequence, "not_a_commit": m.Body})
+		}
 		_, err := fmt.Fprintf(s.stdout, "%s\n", m.Body)
 		return err
 	}

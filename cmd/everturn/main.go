@@ -37,6 +37,7 @@ type grammar struct {
 	Streams     streamsCommand     `cmd:"" help:"Show, compare and set up the streams."`
 	Verify      verifyCommand      `cmd:"" help:"Check logs against every rule."`
 	Models      modelsCommand      `cmd:"" help:"Show and try the models that can be asked."`
+	Config      configCommand      `cmd:"" help:"Check the configuration, and show what it comes to."`
 	Doctor      doctorCommand      `cmd:"" help:"Check what everything rests on, and say what to do."`
 	Completion  completionCommand  `cmd:"" help:"Print a script that lets a shell complete commands and flags."`
 	Complete    completeCommand    `cmd:"" hidden:"" name:"__complete" passthrough:""`
@@ -56,7 +57,8 @@ type surroundings struct {
 	// called: for a command that does more than end.
 	signals func() (received <-chan os.Signal, stop func())
 
-	grammar *kong.Application
+	called string        // how: what a person can type in front of a command
+	parsed *kong.Context // what was typed
 }
 
 func signals() (received <-chan os.Signal, stop func()) {
@@ -68,7 +70,7 @@ func signals() (received <-chan os.Signal, stop func()) {
 // run is the whole command but for the end of the process, which it leaves to its
 // caller.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	s := &surroundings{ctx: ctx, stdin: os.Stdin, stdout: stdout, stderr: stderr, signals: signals}
+	s := &surroundings{ctx: ctx, stdin: os.Stdin, stdout: stdout, stderr: stderr, signals: signals, called: os.Args[0]}
 	return s.run(args)
 }
 
@@ -78,6 +80,6 @@ func (s *surroundings) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	s.log, s.grammar = g.LogFlags, parsed.Model
+	s.log, s.parsed = g.LogFlags, parsed
 	return parsed.Run(s)
 }

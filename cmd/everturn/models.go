@@ -11,6 +11,7 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/internal/connect"
 	"github.com/everturn/everturn/internal/models"
 	"github.com/everturn/everturn/model"
 )
@@ -43,8 +44,9 @@ type listedModel struct {
 }
 
 func listed(s *models.Set, m models.Listed) listedModel {
+	base, _ := connect.WithoutLogin(m.BaseURL)
 	l := listedModel{
-		Name: m.Name, Default: m.Name == s.Default, Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL,
+		Name: m.Name, Default: m.Name == s.Default, Provider: m.Provider, Model: m.Model, BaseURL: base,
 		KeyEnv: m.APIKeyEnv, Window: m.Window, Priced: m.Price != nil, Pool: m.Pool,
 	}
 	switch {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -31,19 +33,27 @@ const (
 	passwordFile = "password"
 )
 
+// place is where the store's folder is or will be.
+func (f storeFlags) place() (string, error) {
+	if f.Store != "" {
+		return f.Store, nil
+	}
+	base := os.Getenv("XDG_DATA_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("no --store given, and %w", err)
+		}
+		base = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(base, "everturn"), nil
+}
+
 // folder is the store's folder, made if it is not there.
 func (f storeFlags) folder() (string, error) {
-	folder := f.Store
-	if folder == "" {
-		base := os.Getenv("XDG_DATA_HOME")
-		if base == "" {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return "", fmt.Errorf("no --store given, and %w", err)
-			}
-			base = filepath.Join(home, ".local", "share")
-		}
-		folder = filepath.Join(base, "everturn")
+	folder, err := f.place()
+	if err != nil {
+		return "", err
 	}
 	if err := os.MkdirAll(folder, folderMode); err != nil {
 		return "", misplaced(fmt.Errorf("store: %w", err))
@@ -93,10 +103,20 @@ func address(running *embedded.Server) string {
 	return strings.Replace(running.URL(), "nats://", "nats://"+user+":"+password+"@", 1)
 }
 
+// address says where a server can be reached: as a text, or as JSON.
+func (s *surroundings) address(url, text string, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(s.stdout).Encode(map[string]string{"nats_url": url})
+	}
+	_, err := fmt.Fprint(s.stdout, text)
+	return err
+}
+
 // serverCommand is `everturn server`.
 type serverCommand struct {
 	storeFlags
 
+	JSON    bool     `help:"Print the server's address, or each user of --auth, as one JSON object."`
 	Auth    bool     `help:"Give clients, tool runners and services accounts of their own, and write their credentials into the store."`
 	Tenants []string `default:"default" help:"With --auth: tenants to make accounts for."`
 	Groups  []string `default:"builtin" help:"With --auth: groups of tool runners to make accounts for."`
@@ -111,7 +131,10 @@ func (c *serverCommand) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.stdout, "export NATS_URL=%s\n", address(running))
+	url := address(running)
+	if err := s.address(url, "export NATS_URL="+url+"\n", c.JSON); err != nil {
+		return errors.Join(err, running.Close())
+	}
 	return serve(s, running)
 }
 
@@ -140,12 +163,31 @@ func (c *serverCommand) withRoles(s *surroundings) error {
 	}
 	err = configuration.Write(dir, running.URL())
 	if err == nil {
-		err = configuration.Print(s.stdout, dir)
+		err = c.users(s.stdout, configuration, dir)
 	}
 	if err != nil {
 		return errors.Join(err, running.Close())
 	}
 	return serve(s, running)
+}
+
+// users says who may connect, and with which context.
+func (c *serverCommand) users(w io.Writer, configuration roles.Configuration, dir string) error {
+	if !c.JSON {
+		return configuration.Print(w, dir)
+	}
+	out := json.NewEncoder(w)
+	for _, u := range configuration.Users {
+		err := out.Encode(struct {
+			User    string     `json:"user"`
+			Role    roles.Role `json:"role"`
+			Context string     `json:"context"`
+		}{u.Name, u.Role, u.ContextFile(dir)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serve says that the server is ready, and closes it at the end.

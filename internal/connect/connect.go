@@ -248,7 +248,7 @@ func (f *Flags) servers() []string {
 
 // explain says what a failed connect means and what to do about it.
 func (f *Flags) explain(err error, servers []string) error {
-	where := addresses(servers)
+	where, _ := WithoutLogin(strings.Join(servers, ","))
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
 		errors.Is(err, nats.ErrAccountAuthExpired):
@@ -259,19 +259,6 @@ func (f *Flags) explain(err error, servers []string) error {
 		return fmt.Errorf("%w at %s: start one with `everturn server`, or say where it is with --server or NATS_URL (%w)", ErrUnreachable, where, err)
 	}
 	return fmt.Errorf("connect to %s: %w", where, err)
-}
-
-// addresses are the servers as they may be shown: without passwords.
-func addresses(servers []string) string {
-	shown := make([]string, len(servers))
-	for i, s := range servers {
-		shown[i] = "a server"
-		if u, err := url.Parse(withScheme(s)); err == nil {
-			u.User = nil
-			shown[i] = u.String()
-		}
-	}
-	return strings.Join(shown, ", ")
 }
 
 func withScheme(s string) string {
