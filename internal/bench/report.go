@@ -41,7 +41,10 @@ type Sequential struct {
 	CPU             float64 `json:"cpu_ms_per_turn"` // of the server and every part
 	SyncedPublishes float64 `json:"synced_publishes_per_turn"`
 	DiskBytes       float64 `json:"disk_bytes_per_turn"`
-	ResidentBytes   int64   `json:"resident_bytes"`
+
+	// ResidentBytes is the memory of the process and the tool's: of both servers,
+	// with what their caches and that of states have kept of all runs so far.
+	ResidentBytes int64 `json:"resident_bytes"`
 }
 
 // Concurrent is turns of many chats at once.
@@ -61,6 +64,10 @@ type Growth struct {
 
 // Load is what it takes to have the state of a chat that lies spread among
 // others: from asking for its snapshot to having folded its last commit.
+//
+// The server has the blocks of its store that are read in memory: each
+// orchestrator has just looked at the last commit of every chat. A server that
+// must first read them from disk takes some 10 to 30 ms longer.
 type Load struct {
 	Events          int     `json:"events"` // of the chat
 	Others          int     `json:"other_events"`
