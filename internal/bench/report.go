@@ -66,8 +66,8 @@ type Growth struct {
 // others: from asking for its snapshot to having folded its last commit.
 //
 // The server has the blocks of its store that are read in memory: each
-// orchestrator has just looked at the last commit of every chat. A server that
-// must first read them from disk takes some 10 to 30 ms longer.
+// orchestrator has just looked at the last commit of every chat. With a server
+// that must first read them from its files it takes several times as long.
 type Load struct {
 	Events          int     `json:"events"` // of the chat
 	Others          int     `json:"other_events"`
