@@ -25,7 +25,7 @@ const (
 	DefaultTimers         = 64
 	DefaultRequests       = 1024
 	DefaultConcurrency    = 16 // attempts of one pool
-	DefaultCacheBytes     = 256 << 20
+	DefaultCacheBytes     = 128 << 20
 	DefaultAckWait        = 15 * time.Second
 	DefaultTryTimeout     = 2 * time.Second
 	DefaultCommandTime    = 10 * time.Second
@@ -78,7 +78,7 @@ type Config struct {
 
 	// CacheBytes bounds the folded states kept in memory, counted by the bytes
 	// of the commits they were folded from. Default [DefaultCacheBytes].
-	CacheBytes int64 `help:"Memory for folded chats, in bytes of their commits (default 256 MiB)." placeholder:"BYTES"`
+	CacheBytes int64 `help:"Memory for folded chats, in bytes of their commits (default 128 MiB)." placeholder:"BYTES"`
 
 	// AckWait is the ack wait of the queues: who holds a message longer without
 	// a word loses it to somebody else. Workers speak up five times as often.

@@ -16,6 +16,9 @@ const (
 	// that it ends within 6 s although the stop message was lost.
 	lookEvery = 4 * time.Second
 
+	// letGoTime is how long a model that was told to stop is waited for.
+	letGoTime = 10 * time.Second
+
 	// Deltas are sent on when they are this old or this long.
 	feedDelay    = 30 * time.Millisecond
 	maxFeedBytes = 4 << 10
@@ -102,12 +105,26 @@ func (l *listener) listen(ctx context.Context, m model.Model, r model.Request) e
 	}
 }
 
-// letGo waits until the model has let go, if it was asked.
+// letGo waits until the model has let go, if it was asked. One that was told to
+// stop and does not is left behind, with the goroutine that asks it: nobody can
+// end that by force, and a slot, or the end of the process, must not wait for it
+// for ever. The outcome of the attempt is stored by then.
 func (l *listener) letGo() {
 	if l.pieces == nil {
 		return
 	}
-	for range l.pieces { // until the stream is closed
+	timer := time.NewTimer(letGoTime)
+	defer timer.Stop()
+	for {
+		select {
+		case _, more := <-l.pieces:
+			if !more {
+				return
+			}
+		case <-timer.C:
+			l.o.log.Error("a model that was told to stop goes on: it is left behind", "chat", l.key, "step", l.work.Step, "attempt", l.work.Attempt, "waited", letGoTime)
+			return
+		}
 	}
 }
 

@@ -109,6 +109,26 @@ func TestAGracefulStopHandsItsWorkBackAtOnce(t *testing.T) {
 	})
 }
 
+func TestAModelThatDoesNotLetGoIsLeftBehind(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, func(r *rig) {
+		release := make(chan struct{})
+		o := r.start(&script{say: func(_ context.Context, _ int, _ model.Request, y func(model.Delta, error) bool) {
+			<-release // whatever its context says
+		}}, nil)
+		r.do(chatA, create())
+		r.do(chatA, send("hi"))
+		r.eventually("the attempt was given up as silent", func() bool { return r.has(chatA, "step.failed.v1") })
+		began := time.Now()
+		o.stopped()
+		if took := time.Since(began); took > 20*time.Second {
+			r.Errorf("it stopped after %v", took)
+		}
+		close(release)
+	})
+}
+
 func TestACrashedWorker(t *testing.T) {
 	t.Parallel()
 
