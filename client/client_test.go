@@ -16,6 +16,7 @@ import (
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/embedded/embeddedtest"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/model/script"
@@ -44,15 +45,7 @@ type installation struct {
 
 func install(t *testing.T) *installation {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{Store: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := embeddedtest.Start(t, embedded.Options{})
 	i := &installation{T: t, server: s}
 	i.nc = i.connect()
 	i.client = client.New(i.nc, "", "user:ann")

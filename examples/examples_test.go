@@ -18,6 +18,7 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/embedded/embeddedtest"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/model/script"
@@ -83,15 +84,7 @@ func TestTheExamplesWorkTogether(t *testing.T) {
 // install runs everything but tools and gives the server's address.
 func install(t *testing.T) string {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{Store: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := embeddedtest.Start(t, embedded.Options{})
 	scripted, err := script.Parse("answers", []byte(answers))
 	if err != nil {
 		t.Fatal(err)

@@ -16,22 +16,14 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/embedded/embeddedtest"
 	"github.com/everturn/everturn/streams"
 )
 
 // bareServer is a server without any stream.
 func bareServer(t *testing.T, configure func(*server.Options)) *embedded.Server {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{Store: t.TempDir(), Configure: configure})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return embeddedtest.Start(t, embedded.Options{Configure: configure})
 }
 
 func clientOf(t *testing.T, s *embedded.Server, opts ...nats.Option) jetstream.JetStream {

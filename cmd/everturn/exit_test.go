@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/cli/clitest"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -215,12 +216,5 @@ func TestEveryBadValueIsUsage(t *testing.T) {
 			tries = append(tries, slices.Concat(chats[name], flags))
 		}
 	}
-	for _, args := range tries {
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			t.Parallel()
-			if r := command(t, strings.NewReader(""), nil, args...); r.code != 2 {
-				t.Errorf("code %d, want 2: %v", r.code, r.failure)
-			}
-		})
-	}
+	clitest.BadUsage(t, run, tries)
 }

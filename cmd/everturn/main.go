@@ -17,7 +17,7 @@ const description = "Durable AI chats on NATS JetStream. `everturn run TEXT` sho
 
 const name = "everturn"
 
-func main() { cli.Main(name, run) }
+func main() { cli.Main(name, cli.ServiceHeadroom, run) }
 
 // grammar is every command with its flags.
 type grammar struct {

@@ -20,7 +20,7 @@ const (
 	description = "Moves chats of Everturn forward. Run as many as you like: each chat is worked on by one at a time, and any of them can be killed at any moment."
 )
 
-func main() { cli.Main(name, run) }
+func main() { cli.Main(name, cli.ServiceHeadroom, run) }
 
 // grammar is every flag of the command.
 type grammar struct {

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/internal/cli/clitest"
 )
 
 // What is wrong with the flags is said before any server is asked, and ends with 2.
@@ -19,7 +16,7 @@ func TestEveryBadValueIsUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	nowhere := filepath.Join(text, "below")
-	for _, args := range [][]string{
+	clitest.BadUsage(t, run, [][]string{
 		{"--no-such-flag"},
 		{"--pools", "x"},
 		{"--pools", "x=-1"},
@@ -37,20 +34,10 @@ func TestEveryBadValueIsUsage(t *testing.T) {
 		{"--context", "nobody"},
 		{"--creds", nowhere},
 		{"--server", "nats://127.0.0.1:x"},
-	} {
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			t.Parallel()
-			if err := run(t.Context(), args, io.Discard, io.Discard); cli.Code(err) != cli.ExitUsage {
-				t.Errorf("code %d, want %d: %v", cli.Code(err), cli.ExitUsage, err)
-			}
-		})
-	}
+	})
 }
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	if err := run(t.Context(), []string{"--version"}, &out, io.Discard); cli.Code(err) == cli.ExitUsage || !strings.HasPrefix(out.String(), name+" ") {
-		t.Errorf("%v, out %q", err, &out)
-	}
+	clitest.Version(t, run, name)
 }

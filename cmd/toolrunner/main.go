@@ -18,7 +18,7 @@ const (
 	description = "Executes tools for Everturn: takes calls of one group, asks for a licence before each, and reports what came of it."
 )
 
-func main() { cli.Main(name, run) }
+func main() { cli.Main(name, cli.RunnerHeadroom, run) }
 
 // grammar is every flag of the command.
 type grammar struct {

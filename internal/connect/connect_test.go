@@ -20,6 +20,7 @@ import (
 	"github.com/everturn/everturn/internal/connect"
 	"github.com/everturn/everturn/internal/deptest"
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/embedded/embeddedtest"
 )
 
 // configHome is the variable under which contexts of the nats command lie.
@@ -49,17 +50,9 @@ func TestMain(m *testing.M) {
 // users is a server that knows two people.
 func users(t *testing.T) *embedded.Server {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{Store: t.TempDir(), Configure: func(o *server.Options) {
+	s := embeddedtest.Start(t, embedded.Options{Configure: func(o *server.Options) {
 		o.Users = []*server.User{{Username: "ann", Password: "a-secret"}, {Username: "bob", Password: "b-secret"}}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return s
 }
 

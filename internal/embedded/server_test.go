@@ -21,6 +21,7 @@ import (
 
 	"github.com/everturn/everturn/internal/deptest"
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/embedded/embeddedtest"
 )
 
 // childStore names the directory that a copy of this test binary is to hold.
@@ -36,20 +37,6 @@ func TestMain(m *testing.M) {
 		select {} // until killed
 	}
 	os.Exit(m.Run())
-}
-
-func start(t *testing.T, o embedded.Options) *embedded.Server {
-	t.Helper()
-	s, err := embedded.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
 }
 
 func connect(t *testing.T, s *embedded.Server, opts ...nats.Option) jetstream.JetStream {
@@ -70,7 +57,7 @@ func TestWhatWasAcknowledgedIsThereAfterReopening(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
 
-	first := start(t, embedded.Options{Store: dir, InProcess: true})
+	first := embeddedtest.Start(t, embedded.Options{Store: dir, InProcess: true})
 	js := connect(t, first)
 	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}}); err != nil {
 		t.Fatal(err)
@@ -84,7 +71,7 @@ func TestWhatWasAcknowledgedIsThereAfterReopening(t *testing.T) {
 		}
 	}
 
-	js = connect(t, start(t, embedded.Options{Store: dir, InProcess: true}))
+	js = connect(t, embeddedtest.Start(t, embedded.Options{Store: dir, InProcess: true}))
 	s, err := js.Stream(ctx, "S")
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +88,7 @@ func TestWhatWasAcknowledgedIsThereAfterReopening(t *testing.T) {
 func TestEveryWriteIsSynced(t *testing.T) {
 	t.Parallel()
 	var seen server.Options
-	start(t, embedded.Options{Store: t.TempDir(), InProcess: true, Configure: func(o *server.Options) { seen = *o }})
+	embeddedtest.Start(t, embedded.Options{Store: t.TempDir(), InProcess: true, Configure: func(o *server.Options) { seen = *o }})
 	if !seen.SyncAlways {
 		t.Error("the server does not sync always")
 	}
@@ -110,7 +97,7 @@ func TestEveryWriteIsSynced(t *testing.T) {
 func TestASecondServerInTheSameProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	start(t, embedded.Options{Store: dir, InProcess: true})
+	embeddedtest.Start(t, embedded.Options{Store: dir, InProcess: true})
 
 	// The same directory by another name.
 	link := filepath.Join(t.TempDir(), "link")
@@ -165,7 +152,7 @@ func TestAKilledProcessFreesTheStore(t *testing.T) {
 		t.Errorf("error does not name the process: %v", err)
 	}
 	kill()
-	start(t, embedded.Options{Store: dir, InProcess: true})
+	embeddedtest.Start(t, embedded.Options{Store: dir, InProcess: true})
 }
 
 func TestATakenPortIsNamed(t *testing.T) {
@@ -185,7 +172,7 @@ func TestATakenPortIsNamed(t *testing.T) {
 	if !strings.Contains(err.Error(), l.Addr().String()) {
 		t.Errorf("error does not name %s: %v", l.Addr(), err)
 	}
-	start(t, embedded.Options{Store: dir}) // the failure left no lock behind
+	embeddedtest.Start(t, embedded.Options{Store: dir}) // the failure left no lock behind
 }
 
 func TestStartFailsWithTheServersReason(t *testing.T) {
@@ -209,7 +196,7 @@ func TestStartFailsWithTheServersReason(t *testing.T) {
 
 func TestClientsNeedTheGeneratedPassword(t *testing.T) {
 	t.Parallel()
-	s := start(t, embedded.Options{Store: t.TempDir()})
+	s := embeddedtest.Start(t, embedded.Options{Store: t.TempDir()})
 	if !strings.HasPrefix(s.URL(), "nats://127.0.0.1:") {
 		t.Errorf("listens on %s, want loopback", s.URL())
 	}
@@ -228,7 +215,7 @@ func TestClientsNeedTheGeneratedPassword(t *testing.T) {
 
 func TestInProcessListensNowhere(t *testing.T) {
 	t.Parallel()
-	s := start(t, embedded.Options{Store: t.TempDir(), InProcess: true})
+	s := embeddedtest.Start(t, embedded.Options{Store: t.TempDir(), InProcess: true})
 	if s.URL() != "" {
 		t.Errorf("listens on %s", s.URL())
 	}
@@ -247,7 +234,7 @@ func TestAConfigurationFileSaysWhoMayConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen server.Options
-	s := start(t, embedded.Options{ConfigFile: file, Configure: func(o *server.Options) { seen = *o }})
+	s := embeddedtest.Start(t, embedded.Options{ConfigFile: file, Configure: func(o *server.Options) { seen = *o }})
 	if seen.SyncAlways || seen.SyncInterval != 7*time.Second {
 		t.Errorf("sync always %v, interval %v: the file's word does not count", seen.SyncAlways, seen.SyncInterval)
 	}
@@ -292,7 +279,7 @@ func TestWarningsGoToTheLogger(t *testing.T) {
 		Logger:    slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Configure: func(o *server.Options) { o.MaxPayload = 16 << 20 },
 	}
-	s := start(t, o)
+	s := embeddedtest.Start(t, o)
 	if err := s.Close(); err != nil { // nobody writes any more
 		t.Fatal(err)
 	}

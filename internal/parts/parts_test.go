@@ -18,6 +18,7 @@ import (
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/embedded/embeddedtest"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/model/script"
@@ -30,16 +31,7 @@ import (
 
 func serve(t *testing.T, configure func(*server.Options)) *embedded.Server {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{Store: t.TempDir(), Configure: configure})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return embeddedtest.Start(t, embedded.Options{Configure: configure})
 }
 
 func connect(t *testing.T, s *embedded.Server) *nats.Conn {

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/embedded/embeddedtest"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/streams"
@@ -124,15 +125,7 @@ func newSystem(t *testing.T, o options) *system {
 	if o.store == "" {
 		o.store = t.TempDir()
 	}
-	server, err := embedded.Start(t.Context(), embedded.Options{Store: o.store})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := embeddedtest.Start(t, embedded.Options{Store: o.store})
 	s := &system{T: t, options: o, server: server}
 	s.nc = s.connect("test")
 	topology, err := streams.LoadTopology("")
