@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everturn/everturn/internal/cli"
 )
@@ -14,14 +15,18 @@ import (
 // Run is a whole command but for the end of its process.
 type Run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
+// soon is when a command is stopped that should not have begun to work.
+const soon = 30 * time.Second
+
 // BadUsage fails for each of the tries that does not end with [cli.ExitUsage].
-// One that is taken for right may run until the tests time out.
 func BadUsage(t *testing.T, run Run, tries [][]string) {
 	t.Helper()
 	for _, args := range tries {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
-			if err := run(t.Context(), args, io.Discard, io.Discard); cli.Code(err) != cli.ExitUsage {
+			ctx, stop := context.WithTimeout(t.Context(), soon)
+			defer stop()
+			if err := run(ctx, args, io.Discard, io.Discard); cli.Code(err) != cli.ExitUsage {
 				t.Errorf("code %d, want %d: %v", cli.Code(err), cli.ExitUsage, err)
 			}
 		})
