@@ -67,6 +67,13 @@ recordings: ## plays what providers once sent to the adapters; DIR=… says wher
 e2e: ## real processes, killed at bad moments; prints what it took them
 	go test -tags processes ./internal/e2e -v -count=1 -timeout 30m
 
+# When the server syncs: always, or by its default every two minutes.
+SYNC ?= always
+
+.PHONY: bench
+bench: build ## turns against the least they could cost; SYNC=default for the other setting; about 6 min
+	bin/everturn bench --sync $(SYNC)
+
 .PHONY: readme
 readme: ## types what README.md says into a fresh home, and compares what it shows
 	go test -tags processes ./internal/readme -run '^TestReadme' -v -count=1 -timeout 60m
