@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -318,5 +319,25 @@ func decisionReads(t *testing.T, s stage, want ...string) {
 		if got := <-reads; !strings.HasPrefix(got, stream) {
 			t.Errorf("read %s directly, want %s", got, stream)
 		}
+	}
+}
+
+// Clients choose the headers of a command; the server adds its own behind them.
+func TestACommandCannotPassForAnother(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	other := events.Key{Tenant: "globex", Chat: someChat.Chat}
+	began := time.Now().Add(-time.Minute)
+	sequence, err := publishCommand(t, s.js, someChat, "send", map[string]string{
+		"Nats-Subject":    protocol.CommandSubject(other, "send"),
+		"Nats-Sequence":   "7",
+		"Nats-Time-Stamp": "2000-01-01T00:00:00Z",
+	}, []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Commands.First(t.Context(), someChat, 0)
+	if err != nil || m.Subject != protocol.CommandSubject(someChat, "send") || m.Sequence != sequence || m.Time.Before(began) {
+		t.Errorf("read %+v and %v", m, err)
 	}
 }

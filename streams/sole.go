@@ -63,17 +63,28 @@ func (c *connection) direct(ctx context.Context, stream string, question []byte)
 	return protocol.Stored{}, errNobody
 }
 
-// directlyStored reads a message that the server has wrapped in headers of its own.
+// directlyStored reads a message to whose headers the server has added its own.
 func directlyStored(m *nats.Msg) (protocol.Stored, error) {
-	sequence, err := strconv.ParseUint(m.Header.Get(batchSequence), 10, 64)
+	sequence, err := strconv.ParseUint(added(m, batchSequence), 10, 64)
 	if err != nil {
 		return protocol.Stored{}, fmt.Errorf("header %s: %w", batchSequence, err)
 	}
-	stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(batchTime))
+	stored, err := time.Parse(time.RFC3339Nano, added(m, batchTime))
 	if err != nil {
 		return protocol.Stored{}, fmt.Errorf("header %s: %w", batchTime, err)
 	}
 	return protocol.Stored{
-		Subject: m.Header.Get(batchSubject), Sequence: sequence, Time: stored, Header: m.Header, Body: m.Data,
+		Subject: added(m, batchSubject), Sequence: sequence, Time: stored, Header: m.Header, Body: m.Data,
 	}, nil
+}
+
+// added is a header as the server added it, behind those that the message came
+// with. Who sent that may have given it one of the same name, to be taken for
+// another message.
+func added(m *nats.Msg, header string) string {
+	values := m.Header.Values(header)
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
 }
