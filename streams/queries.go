@@ -60,14 +60,28 @@ func (q *Queries) Serve(ctx context.Context, version string, queries map[string]
 		return fmt.Errorf("serve queries: %w", err)
 	}
 	var running workers.Group
-	free := make(chan struct{}, maxQueries)
+	free, stopped := make(chan struct{}, maxQueries), make(chan struct{})
+	stop := func() error {
+		err := service.Stop()
+		close(stopped)
+		for range maxQueries { // to keep: the library may hand over what was on its way, which must begin nothing
+			free <- struct{}{}
+		}
+		running.Wait()
+		return err
+	}
 	for name, query := range queries {
 		err := service.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
 			if !isInbox(r.Reply()) {
 				q.c.dropped.Add(1)
 				return
 			}
-			free <- struct{}{}
+			select {
+			case free <- struct{}{}:
+			case <-stopped:
+				_ = q.c.nc.PublishMsg(queryAnswer(r, nil, context.Canceled))
+				return
+			}
 			running.Go(func() {
 				defer func() { <-free }()
 				// Past the library: what its own respond notes on the request, it
@@ -76,25 +90,26 @@ func (q *Queries) Serve(ctx context.Context, version string, queries map[string]
 			})
 		}), micro.WithEndpointSubject(protocol.QuerySubject(protocol.Any, name)))
 		if err != nil {
-			_ = service.Stop()
-			running.Wait()
-			return fmt.Errorf("serve query %s: %w", name, err)
+			return fmt.Errorf("serve query %s: %w", name, errors.Join(err, stop()))
 		}
 	}
 	<-ctx.Done()
-	err = service.Stop()
-	running.Wait()
-	return errors.Join(ctx.Err(), err)
+	return errors.Join(ctx.Err(), stop())
 }
 
-// answerQuery is the one answer to a query. Whoever sends it need not see that it
-// arrives: that is not promised.
+// answerQuery has a query answered.
 func answerQuery(ctx context.Context, query Query, r micro.Request) *nats.Msg {
 	tenant, err := queryTenant(r.Subject())
 	var body []byte
 	if err == nil {
 		body, err = query(ctx, tenant, r.Data())
 	}
+	return queryAnswer(r, body, err)
+}
+
+// queryAnswer is the one answer to a query. Whoever sends it need not see that it
+// arrives: that is not promised.
+func queryAnswer(r micro.Request, body []byte, err error) *nats.Msg {
 	if err == nil {
 		return &nats.Msg{Subject: r.Reply(), Data: body}
 	}

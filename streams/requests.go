@@ -95,7 +95,7 @@ func isInbox(reply string) bool {
 	return strings.HasPrefix(reply, "_INBOX") || strings.HasPrefix(reply, "_R_")
 }
 
-// server runs handlers for subscriptions, each message on a goroutine of its own.
+// server runs handlers for subscriptions, those of several messages side by side.
 type server struct {
 	c    *connection
 	free chan struct{} // has room for the handlers that may run at a time

@@ -31,6 +31,16 @@ func during(t *testing.T, f func(ctx context.Context) error) {
 	})
 }
 
+func openQueries(t *testing.T, s stage) *streams.Queries {
+	t.Helper()
+	queries, err := streams.OpenQueries(clientOf(t, s.server).Conn(), streams.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(queries.Close)
+	return queries
+}
+
 // answered asks until somebody answers.
 func answered(t *testing.T, nc *nats.Conn, subject string, body any) *nats.Msg {
 	t.Helper()
@@ -63,11 +73,7 @@ func TestOnlyInboxesAreAnswered(t *testing.T) {
 			Offer: func(ctx context.Context, _ string, r protocol.Request) { echo(ctx, events.Key{}, r) },
 		})
 	})
-	queries, err := streams.OpenQueries(clientOf(t, s.server).Conn(), streams.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(queries.Close)
+	queries := openQueries(t, s)
 	during(t, func(ctx context.Context) error {
 		return queries.Serve(ctx, "1.2.3", map[string]streams.Query{
 			"chat": func(_ context.Context, _ string, body []byte) ([]byte, error) { return body, nil },
@@ -106,11 +112,7 @@ func TestOnlyInboxesAreAnswered(t *testing.T) {
 func TestAQueryIsAnsweredOrRefusedWithItsCode(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	queries, err := streams.OpenQueries(clientOf(t, s.server).Conn(), streams.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(queries.Close)
+	queries := openQueries(t, s)
 	during(t, func(ctx context.Context) error {
 		return queries.Serve(ctx, "1.2.3", map[string]streams.Query{
 			"chat": func(_ context.Context, tenant string, body []byte) ([]byte, error) {
@@ -154,11 +156,7 @@ func TestAQueryIsAnsweredOrRefusedWithItsCode(t *testing.T) {
 func TestManyQueriesRefusedAtOnceDoNotRaceWithTheService(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	queries, err := streams.OpenQueries(clientOf(t, s.server).Conn(), streams.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(queries.Close)
+	queries := openQueries(t, s)
 	during(t, func(ctx context.Context) error {
 		return queries.Serve(ctx, "1.2.3", map[string]streams.Query{
 			"chat": func(context.Context, string, []byte) ([]byte, error) {
@@ -181,6 +179,48 @@ func TestManyQueriesRefusedAtOnceDoNotRaceWithTheService(t *testing.T) {
 		})
 	}
 	asked.Wait()
+}
+
+// The library stops its subscriptions without waiting for them, so messages may
+// still be on their way to us.
+func TestNoQueryRunsWhenServeHasReturned(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	queries := openQueries(t, s)
+	nc := s.js.Conn()
+	for range 20 {
+		var returned atomic.Bool
+		ctx, stop := context.WithCancel(t.Context())
+		asked := make(chan struct{}, 1)
+		served := make(chan error, 1)
+		go func() {
+			served <- queries.Serve(ctx, "1.2.3", map[string]streams.Query{
+				"chat": func(context.Context, string, []byte) ([]byte, error) {
+					if returned.Load() {
+						t.Error("a query came after the end")
+					}
+					select {
+					case asked <- struct{}{}:
+					default:
+					}
+					return nil, nil
+				},
+			})
+			returned.Store(true)
+		}()
+		for flood := 0; flood < 2000; {
+			if err := nc.PublishRequest(protocol.QuerySubject("acme", "chat"), nats.NewInbox(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if len(asked) > 0 {
+				flood++
+			}
+		}
+		stop()
+		if err := <-served; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
 }
 
 func TestAnOutcomeGoesToItsOwnSubjectWhateverTheCommandSays(t *testing.T) {
