@@ -50,6 +50,7 @@ func TestExitCodes(t *testing.T) {
 		{"no such chat", 3, []string{"transcript", "nobody"}},
 		{"a chat that was not there then", 3, []string{"transcript", "c1", "--at", "1999-01-01T00:00:00Z"}},
 		{"no such log", 3, []string{"log", "nobody"}},
+		{"no such command set aside", 3, []string{"dead", "show", "01ARZ3NDEKTSV4RRFFQ69G5FAV"}},
 		{"no such chat to watch", 3, []string{"tail", "nobody"}},
 		{"no such chat to verify", 3, []string{"verify", "nobody"}},
 		{"no such turn", 3, []string{"interrupt", "c1", "--turn", "9"}},
@@ -114,7 +115,7 @@ func TestEveryBadValueIsUsage(t *testing.T) {
 	// Flags that every command has which talks to an installation.
 	chats := map[string][]string{
 		"send": {"send", "hi"}, "interrupt": {"interrupt", "c1"}, "chat": {"chat"}, "tail": {"tail", "c1"},
-		"transcript": {"transcript", "c1"}, "log": {"log", "c1"}, "verify": {"verify"}, "doctor": {"doctor"},
+		"transcript": {"transcript", "c1"}, "log": {"log", "c1"}, "dead list": {"dead", "list"}, "verify": {"verify"}, "doctor": {"doctor"},
 		"streams diff": {"streams", "diff"}, "streams apply": {"streams", "apply"}, "projections": {"projections"},
 	}
 	bad := [][]string{

@@ -35,6 +35,7 @@ type grammar struct {
 	Transcript  transcriptCommand  `cmd:"" help:"Show a chat as people read it."`
 	LogOf       logCommand         `cmd:"" name:"log" help:"Show a chat's commits."`
 	Streams     streamsCommand     `cmd:"" help:"Show, compare and set up the streams."`
+	Dead        deadCommand        `cmd:"" help:"Show, redrive and drop commands that were set aside."`
 	Verify      verifyCommand      `cmd:"" help:"Check logs against every rule."`
 	Models      modelsCommand      `cmd:"" help:"Show and try the models that can be asked."`
 	Config      configCommand      `cmd:"" help:"Check the configuration, and show what it comes to."`
