@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
@@ -149,6 +150,38 @@ func TestOffers(t *testing.T) {
 		started := eventsOf[events.TurnStarted](r, chatA)[0]
 		if tools := started.Settings.Body.Tools; len(tools) != 1 || tools[0].Name != "lookup" {
 			r.Errorf("the turn has tools %+v", tools)
+		}
+	})
+}
+
+func TestABusyChatIsNotSnappedAtEachTurn(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, func(r *rig) {
+		const turns = 5
+		first := r.start(answers(says("fine")), nil)
+		r.do(chatA, create())
+		began := time.Now()
+		for n := range turns {
+			r.do(chatA, send("hi"))
+			r.eventually("the turn has ended", func() bool { return len(eventsOf[events.TurnCompleted](r, chatA)) == n+1 })
+		}
+		if took := time.Since(began); took > time.Second {
+			r.Fatalf("the turns took %v: too long for one snapshot", took)
+		}
+		r.eventually("a snapshot is written", func() bool { return first.counted("snapshots") > 0 })
+		first.stopped()
+		if n := first.counted("snapshots"); n != 1 {
+			r.Errorf("%d snapshots, want 1", n)
+		}
+
+		second := r.start(answers(says("fine")), nil)
+		r.do(chatA, send("again"))
+		r.eventually("the next turn has ended", func() bool { return len(eventsOf[events.TurnCompleted](r, chatA)) == turns+1 })
+		for _, from := range []string{"snapshot", "start"} { // it was of the last turn
+			if n := second.counted("loads", from); n != 0 {
+				r.Errorf("%d states read from the log, from the %s on", n, from)
+			}
 		}
 	})
 }

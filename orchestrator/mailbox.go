@@ -37,8 +37,8 @@ func (m *mailboxes) post(k events.Key, t task) {
 }
 
 // do posts run and waits for it. Where nothing is in hand the caller's goroutine
-// runs it: handing it to another costs more than many a task. When ctx ends
-// first, run may still come.
+// runs it, to its end: handing it to another costs more than many a task. When
+// ctx ends while others are in hand, run may still come.
 func (m *mailboxes) do(ctx context.Context, k events.Key, run func() error) error {
 	ended := make(chan error, 1)
 	if m.join(k, task{run: run, done: func(err error) { ended <- err }}) {
@@ -48,6 +48,7 @@ func (m *mailboxes) do(ctx context.Context, k events.Key, run func() error) erro
 		if m.more(k) {
 			m.working.Go(func() { m.work(k) })
 		}
+		return <-ended // which it has, whatever has become of ctx
 	}
 	select {
 	case err := <-ended:

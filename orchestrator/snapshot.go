@@ -195,7 +195,10 @@ func (o *Orchestrator) writeSnapshot(ctx context.Context, e entry) {
 		defer cancel()
 		err = o.bus.Snapshots.Put(try, k, chat.FoldVersion, content)
 	}
-	if err != nil && ctx.Err() == nil { // what a stop leaves unwritten is only a cache
+	if ctx.Err() != nil {
+		return // what a stop leaves unwritten is only a cache
+	}
+	if err != nil {
 		o.metrics.unsnapped.Add(ctx, 1)
 		o.log.Warn("snapshot not written", "chat", k, "rev", e.state.Rev(), "error", err)
 		return
