@@ -211,6 +211,43 @@ func TestWhoWaitsForItsTurnGetsThatTurn(t *testing.T) {
 	}
 }
 
+func TestWhoWaitsForItsTurnIsToldWhenItWillNotCome(t *testing.T) {
+	t.Parallel()
+	for name, deaf := range map[string]bool{"heard": false, "missed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := install(t)
+			chat := i.create()
+			if _, err := i.client.Send(t.Context(), chat, "wait"); err != nil {
+				t.Fatal(err)
+			}
+			w, err := client.New(i.connect(), "", "").OpenWatcher(t.Context(), chat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			second, err := i.client.Send(t.Context(), chat, "and then?")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if deaf {
+				if err := w.Mute(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := i.client.Command(t.Context(), chat, protocol.Withdraw{V: 1, Input: second.Input}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := i.client.Interrupt(t.Context(), chat, 1, ""); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Until(t.Context(), second, nil); !errors.Is(err, client.ErrWithdrawn) {
+				t.Errorf("got %v, want that it was withdrawn", err)
+			}
+		})
+	}
+}
+
 // A feed that loses the end of a turn is noticed: the chat is asked how it stands.
 func TestWhatTheFeedLosesIsMissed(t *testing.T) {
 	t.Parallel()

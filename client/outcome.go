@@ -43,8 +43,11 @@ func (c *Client) Say(ctx context.Context, chat, text string, see func(Sight)) (O
 	return w.Until(ctx, r, see)
 }
 
+// ErrWithdrawn means that a sent input was taken back before a turn took it.
+var ErrWithdrawn = errors.New("the input was withdrawn before its turn")
+
 // Until shows what happens until the turn that takes a sent input has ended, and
-// gives its outcome. Reply is what [Client.Send] gave after the watching began; see
+// gives its outcome, or [ErrWithdrawn]. Reply is what [Client.Send] gave after the watching began; see
 // may be nil.
 func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sight)) (Outcome, error) {
 	turn := reply.Turn
@@ -60,7 +63,7 @@ func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sigh
 			see(s)
 		}
 		if s.Missed != nil && !s.Missed.Running {
-			found, err := w.turn(ctx, turn, reply.Input)
+			found, err := w.turn(ctx, turn, reply)
 			if err != nil || found.Status != transcript.TurnRunning {
 				return found, err
 			}
@@ -74,6 +77,9 @@ func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sigh
 			}
 			if end, ok := endOf(e); ok && end.Turn == turn {
 				return end, nil
+			}
+			if e, ok := e.(events.InputWithdrawn); ok && e.Input == reply.Input {
+				return Outcome{}, ErrWithdrawn
 			}
 		}
 	}
@@ -96,15 +102,17 @@ func endOf(e events.Event) (Outcome, bool) {
 // turn is what the transcript says about a turn, or about the one that takes the
 // input. One that is not there yet counts as running. It waits for somebody who
 // answers.
-func (w *Watcher) turn(ctx context.Context, number int, input string) (Outcome, error) {
+func (w *Watcher) turn(ctx context.Context, number int, reply protocol.Reply) (Outcome, error) {
 	for {
 		found := Outcome{Status: transcript.TurnRunning}
-		err := w.c.Pages(ctx, transcript.Request{Chat: w.key.Chat, MinRev: w.rev}, func(page transcript.Page) error {
+		waits := false
+		err := w.c.Pages(ctx, transcript.Request{Chat: w.key.Chat, MinRev: max(w.rev, reply.Rev)}, func(page transcript.Page) error {
 			for _, m := range page.Messages {
-				if number == 0 && input != "" && m.Input == input {
+				if number == 0 && reply.Input != "" && m.Input == reply.Input {
 					number = m.Turn
 				}
 			}
+			waits = waits || slices.ContainsFunc(page.Waiting, func(in transcript.Waiting) bool { return in.Input == reply.Input })
 			for _, t := range page.Turns {
 				if t.Turn == number {
 					found = Outcome{
@@ -116,6 +124,9 @@ func (w *Watcher) turn(ctx context.Context, number int, input string) (Outcome, 
 			return nil
 		})
 		query, isQuery := errors.AsType[*QueryError](err)
+		if err == nil && number == 0 && reply.Input != "" && !waits {
+			return found, ErrWithdrawn
+		}
 		if err == nil || isQuery && query.Code != events.CodeUnavailable {
 			return found, err
 		}
