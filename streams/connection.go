@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -164,7 +165,7 @@ func (c *connection) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
 		Stream   string `json:"stream"`
 		Sequence uint64 `json:"seq"`
 	}
-	if err := json.Unmarshal(answer.Data, &ack); err != nil {
+	if err := jsonv2.Unmarshal(answer.Data, &ack); err != nil {
 		return 0, fmt.Errorf("answer of the server: %w", err)
 	}
 	if err := ack.failure(); err != nil {
