@@ -1,0 +1,85 @@
+package replay
+
+import (
+	"errors"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+)
+
+// known is what the log has said so far that a state does not tell.
+type known struct {
+	settings map[events.Digest]events.Effective
+	starts   map[events.CallID]events.ToolStarted // the newest of each open call
+	rules    rules                                // of the newest turn
+}
+
+type rules struct{ decisions, prompts int }
+
+func newKnown() known {
+	return known{settings: make(map[events.Digest]events.Effective), starts: make(map[events.CallID]events.ToolStarted)}
+}
+
+func (k *known) read(c events.Commit) {
+	for _, e := range c.Events {
+		switch e := e.(type) {
+		case events.TurnStarted:
+			k.rules = rules{e.Rules, e.PromptRules}
+			if e.Settings.Body != nil {
+				k.settings[e.Settings.Digest] = *e.Settings.Body
+			}
+		case events.ToolStarted:
+			k.starts[e.Call] = e
+		case events.ToolCompleted:
+			delete(k.starts, e.Call)
+		case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
+			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
+			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested:
+			// Nothing that a message is made from.
+		}
+	}
+}
+
+// otherRules reports whether the commit belongs to a turn that ran by rules of
+// another number than ours.
+func (k *known) otherRules(s chat.State, c events.Commit) bool {
+	ours := rules{chat.Rules, chat.PromptRules}
+	if _, running := s.Running(); running && k.rules != ours {
+		return true
+	}
+	for _, e := range c.Events {
+		if e, ok := e.(events.TurnStarted); ok && (rules{e.Rules, e.PromptRules}) != ours {
+			return true
+		}
+	}
+	return false
+}
+
+// live is a configuration under which the turn that the commit starts gets what
+// it got. It serves as defaults only, so that what the chat's users have asked
+// for must still be in what it comes to.
+func (k *known) live(c events.Commit) chat.Live {
+	for _, e := range c.Events {
+		start, ok := e.(events.TurnStarted)
+		if !ok {
+			continue
+		}
+		got := k.settings[start.Settings.Digest]
+		if start.Settings.Body != nil {
+			got = *start.Settings.Body
+		}
+		limits := got.Limits
+		return chat.Live{
+			Defaults: events.Settings{Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits},
+			Tools:    got.Tools,
+			Pools:    map[string]string{got.Model: got.Pool},
+		}
+	}
+	return chat.Live{}
+}
+
+func isNewer(err error) bool {
+	_, newer := errors.AsType[*events.VersionError](err)
+	return newer
+}
