@@ -83,8 +83,8 @@ func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 }
 
 // Run works until ctx ends or [Orchestrator.Stop] is called, and waits for
-// everything it started. It may be called once. Troubles of the store do not
-// end it: whatever fails is tried again.
+// everything it started, for a model that does not let go not for ever. It may be
+// called once. Troubles of the store do not end it: whatever fails is tried again.
 //
 // When it is told to end, no new message is taken. Messages not begun, and
 // models that are being asked, go back to their queues at once. What is being

@@ -20,7 +20,8 @@ const (
 	maxSnapshotBytes     = 900 << 10 // stored; the server's message limit leaves room for headers
 	maxStateBytes        = 64 << 20  // unpacked
 	commitsPerSnapshot   = 64
-	snapshotsThatWait    = 4096 // more are not written
+	snapshotsThatWait    = 4096     // more are not written
+	maxWaitingBytes      = 64 << 20 // of the commits that the waiting ones are of, if they are several
 	fromSnapshot         = "snapshot"
 	fromStart            = "start"
 	minWorthwhileCommits = 2 // reading fewer costs no more than reading a snapshot
@@ -112,6 +113,7 @@ type snapshots struct {
 
 	mu     sync.Mutex
 	newest map[events.Key]entry
+	bytes  int64 // of the commits of newest
 }
 
 type offered struct {
@@ -128,7 +130,11 @@ func (s *snapshots) offer(e entry) bool {
 	k := e.state.Key()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, waits := s.newest[k]; !waits {
+	known, waits := s.newest[k]
+	if !waits {
+		if len(s.newest) > 0 && s.bytes+e.bytes > maxWaitingBytes {
+			return false
+		}
 		select {
 		case s.order <- offered{key: k, at: time.Now()}:
 		default:
@@ -136,6 +142,7 @@ func (s *snapshots) offer(e entry) bool {
 		}
 	}
 	s.newest[k] = e
+	s.bytes += e.bytes - known.bytes
 	return true
 }
 
@@ -145,6 +152,7 @@ func (s *snapshots) take(k events.Key) entry {
 	defer s.mu.Unlock()
 	e := s.newest[k]
 	delete(s.newest, k)
+	s.bytes -= e.bytes
 	return e
 }
 

@@ -60,8 +60,8 @@ func (g *Group) run(f func()) {
 	f()
 }
 
-// Wait returns when every function and every goroutine has ended. Only running
-// functions may call Go meanwhile; after it nobody may.
+// Wait returns when every function and every goroutine has ended. It is called
+// once. Only running functions may call Go meanwhile; after it nobody may.
 func (g *Group) Wait() {
 	g.open()
 	g.running.Wait()
