@@ -63,6 +63,7 @@ func (o *Orchestrator) again(ctx context.Context, p patience, n int) bool {
 type proposal struct {
 	key      events.Key
 	message  chat.Message
+	at       events.Time // of the decision, and so of the commit
 	decision chat.Decision
 	trace    string
 }
@@ -71,7 +72,7 @@ type proposal struct {
 // is [errMoved] if the decision is void.
 func (o *Orchestrator) commit(ctx context.Context, e entry, w proposal, p patience) (entry, error) {
 	c := events.Commit{
-		ID: o.newID(), Key: w.key, Rev: e.state.Rev() + 1, Prev: e.state.Prev(), At: o.at(e),
+		ID: o.newID(), Key: w.key, Rev: e.state.Rev() + 1, Prev: e.state.Prev(), At: max(w.at, e.state.At()),
 		Cause: chat.CauseOf(w.message), Events: w.decision.Events,
 	}
 	body, err := events.Encode(c)

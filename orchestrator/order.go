@@ -138,7 +138,8 @@ func (o *Orchestrator) decideStored(
 		return position{}, err
 	}
 	h.deciding = c.id
-	d := chat.Handle(at.entry.state, message, o.at(at.entry), o.live())
+	now := o.at(at.entry)
+	d := chat.Handle(at.entry.state, message, now, o.live())
 	if len(d.Events) == 0 {
 		h.deciding = ""
 		if h.noted == c.id { // deciding it did no harm, whatever comes of it
@@ -152,7 +153,7 @@ func (o *Orchestrator) decideStored(
 		}
 		return at, nil
 	}
-	w := proposal{key: h.key, message: message, decision: d, trace: c.stored.Get(protocol.HeaderTraceparent)}
+	w := proposal{key: h.key, message: message, at: now, decision: d, trace: c.stored.Get(protocol.HeaderTraceparent)}
 	e, err := o.commit(ctx, at.entry, w, p)
 	if errors.Is(err, errTooLarge) {
 		return position{}, err // the fault is c's

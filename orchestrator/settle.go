@@ -53,7 +53,8 @@ func (o *Orchestrator) decide(ctx context.Context, k events.Key, m chat.Message,
 	e, fresh, err := o.load(ctx, k)
 	for n := 0; ; {
 		if err == nil {
-			d := chat.Handle(e.state, m, o.decisionTime(m, e), o.live())
+			at := o.decisionTime(m, e)
+			d := chat.Handle(e.state, m, at, o.live())
 			switch {
 			case d.Ask != nil, len(d.Events) == 0 && fresh:
 				return outcome{entry: e, decision: d}, nil
@@ -63,7 +64,7 @@ func (o *Orchestrator) decide(ctx context.Context, k events.Key, m chat.Message,
 				continue
 			}
 			var next entry
-			next, err = o.commit(ctx, e, proposal{key: k, message: m, decision: d, trace: trace}, p)
+			next, err = o.commit(ctx, e, proposal{key: k, message: m, at: at, decision: d, trace: trace}, p)
 			if err == nil {
 				return outcome{entry: next, decision: d, committed: true}, nil
 			}

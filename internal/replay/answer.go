@@ -28,6 +28,11 @@ func (h *History) answers(c events.Commit, e events.StepCompleted, ended chat.At
 			known[t.tool.Manifest] = s
 		}
 	}
+	for _, t := range tools {
+		if t.part.Blob != "" { // its arguments cannot be had
+			delete(known, t.tool.Manifest)
+		}
+	}
 	all, fewer := maps.Clone(known), maps.Clone(known)
 	for _, t := range tools {
 		switch {
@@ -116,10 +121,9 @@ func (t called) rejectedIn(settled map[events.CallID]events.ToolCompleted, step 
 	return ok && r.Status == events.ToolInvalid
 }
 
-// schema is what judges the call's arguments; nil if that or the arguments
-// themselves cannot be had.
+// schema is what judges the call's arguments; nil if that cannot be had.
 func (h *History) schema(t called) *chat.Schema {
-	if h.options.Schema == nil || t.part.Blob != "" {
+	if h.options.Schema == nil {
 		return nil
 	}
 	s, err := h.options.Schema(t.tool.Manifest)
