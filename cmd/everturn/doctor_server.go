@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,12 +25,7 @@ const (
 	testedServer = "2.15"
 )
 
-const (
-	fullWarn = 75 // percent of a limit
-	fullFail = 95
-
-	monitorBytes = 1 << 20 // read of what the monitoring address answers
-)
+const monitorBytes = 1 << 20 // read of what the monitoring address answers
 
 // server checks which server this is, and how far away.
 func (d *doctor) server(context.Context) {
@@ -199,38 +195,39 @@ func (d *doctor) storage(ctx context.Context) {
 	if d.hidden {
 		return
 	}
-	const do = "make room on the disk, or raise the limit (max_bytes in streams.yaml, then `everturn streams apply`); a full one stops every chat"
-	worst, fullest := 0, ""
-	note := func(what string, used, limit uint64) {
-		if limit == 0 || limit > 1<<62 {
-			return // there is none
-		}
-		if percent := int(used * 100 / limit); percent >= worst {
-			worst, fullest = percent, fmt.Sprintf("%s is %d %% full (%d of %d MiB)", what, percent, used>>20, limit>>20)
-		}
-	}
+	const do = "make room on the disk, or raise the limit (max_bytes in streams.yaml, then `everturn streams apply`); a full one stops what needs it"
 	info, err := d.js.AccountInfo(ctx)
 	if err != nil {
 		d.warn("storage", "not visible: "+err.Error(), "")
 		return
 	}
-	if info.Limits.MaxStore > 0 {
-		note("the account", info.Store, uint64(info.Limits.MaxStore))
+	all, err := streams.Fill(ctx, d.js)
+	if err != nil {
+		d.warn("storage", "not visible: "+err.Error(), "")
+		return
 	}
-	for s := range d.js.ListStreams(ctx).Info() {
-		if s.Config.MaxBytes > 0 && s.Config.Discard == jetstream.DiscardNew {
-			note("stream "+s.Config.Name, s.State.Bytes, uint64(s.Config.MaxBytes))
+	if limit := info.Limits.MaxStore; limit > 0 {
+		all = append(all, streams.Fullness{Name: "the account", Bytes: info.Store, Limit: uint64(limit)})
+	}
+	all = slices.DeleteFunc(all, func(f streams.Fullness) bool { return f.Limit == 0 })
+	if len(all) == 0 {
+		d.warn("storage", "nothing has a limit", "run `everturn streams apply`: everything Everturn makes has one")
+		return
+	}
+	slices.SortStableFunc(all, func(a, b streams.Fullness) int { return b.Percent() - a.Percent() })
+	var full []string
+	for _, f := range all {
+		if f.Percent() >= streams.FullWarn {
+			full = append(full, f.String())
 		}
 	}
-	switch {
-	case fullest == "":
-		d.warn("storage", "nothing has a limit", "run `everturn streams apply`: everything Everturn makes has one")
-	case worst >= fullFail:
-		d.fail("storage", fullest, do)
-	case worst >= fullWarn:
-		d.warn("storage", fullest, do)
+	switch worst := all[0]; {
+	case worst.Percent() >= streams.FullAlarm:
+		d.fail("storage", strings.Join(full, "\n"), do)
+	case worst.Percent() >= streams.FullWarn:
+		d.warn("storage", strings.Join(full, "\n"), do)
 	default:
-		d.ok("storage", "%s, which is the fullest", fullest)
+		d.ok("storage", "%s, which is the fullest", worst)
 	}
 }
 

@@ -111,6 +111,7 @@ func (d Domain) RunOrchestrator(
 	if err != nil {
 		return err
 	}
+	defer watch(ctx, nc, options, cfg)()
 	if ready != nil {
 		ready()
 	}

@@ -121,6 +121,7 @@ What to look at first:
 |---|---|
 | ` + "`everturn_orchestrator_unknown_total`" + ` | each is a call of which nobody can say whether it had its effect |
 | ` + "`everturn_orchestrator_faults_total`, `…_undeliverable_total`, `…_stopped_total`" + ` | these are our mistakes, or damage; they stay at 0 |
+| ` + "`everturn_streams_full_percent`, `everturn_streams_unsafe`" + ` | a full stream stops what needs it, and one that somebody changed could lose commits |
 | ` + "`everturn_orchestrator_redispatched_total`" + ` | the sweep had to repair something: a stream was lost, or a process died at a rare moment |
 | ` + "`everturn_orchestrator_versions_total`" + ` | a newer release writes logs that this one does not read: finish the upgrade |
 | ` + "`everturn_orchestrator_conflicts_total`" + ` | some are normal with several orchestrators; many mean that few chats get many commands |

@@ -21,7 +21,7 @@ type instrument struct {
 }
 
 // measured are the parts that declare metrics, each in its metrics.go.
-var measured = []string{"orchestrator", "toolrunner"}
+var measured = []string{"orchestrator", "toolrunner", "streams"}
 
 // instruments reads the metrics that a part declares.
 func instruments(root, part string) ([]instrument, error) {
@@ -89,6 +89,8 @@ func (i instrument) prometheus() string {
 		name += "_bytes"
 	case "s":
 		name += "_seconds"
+	case "%":
+		name += "_percent"
 	}
 	if strings.HasSuffix(i.Kind, "64Counter") {
 		name += "_total"

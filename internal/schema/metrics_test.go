@@ -62,6 +62,11 @@ func record(t *testing.T, meter metric.Meter, i instrument) {
 		if c, err = meter.Int64UpDownCounter(i.Name, unit, description); err == nil {
 			c.Add(t.Context(), 1)
 		}
+	case "Int64Gauge":
+		var g metric.Int64Gauge
+		if g, err = meter.Int64Gauge(i.Name, unit, description); err == nil {
+			g.Record(t.Context(), 1)
+		}
 	case "Float64Histogram":
 		var h metric.Float64Histogram
 		if h, err = meter.Float64Histogram(i.Name, unit, description); err == nil {
