@@ -45,9 +45,6 @@ func (c *Chat) Key() events.Key { return c.key }
 // Now is the chat's clock.
 func (c *Chat) Now() events.Time { return c.now }
 
-// Schemas judge the arguments of the tools on offer, by manifest.
-func (c *Chat) Schemas() map[events.Digest]*chat.Schema { return c.schemas }
-
 // Wait moves the clock; back, too, if d is negative.
 func (c *Chat) Wait(d time.Duration) { c.now = c.now.Add(d) }
 

@@ -32,8 +32,13 @@ const (
 	ArgumentsCut   = `{"n":`
 )
 
+// Schema judges the arguments of every tool on offer.
+func Schema() json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)
+}
+
 func manifests() []protocol.Manifest {
-	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)
+	schema := Schema()
 	yes := true
 	list := []protocol.Manifest{
 		{Name: ToolRead, ReadOnly: true},

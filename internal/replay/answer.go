@@ -24,7 +24,7 @@ func (h *History) answers(c events.Commit, e events.StepCompleted, ended chat.At
 	tools := h.called(parts)
 	known := make(map[events.Digest]*chat.Schema)
 	for _, t := range tools {
-		if s := h.schema(t); s != nil {
+		if s := h.schema(t.tool.Manifest); s != nil {
 			known[t.tool.Manifest] = s
 		}
 	}
@@ -121,15 +121,18 @@ func (t called) rejectedIn(settled map[events.CallID]events.ToolCompleted, step 
 	return ok && r.Status == events.ToolInvalid
 }
 
-// schema is what judges the call's arguments; nil if that cannot be had.
-func (h *History) schema(t called) *chat.Schema {
-	if h.options.Schema == nil {
-		return nil
+// schema is what judges the arguments of a tool; nil if it cannot be had.
+func (h *History) schema(manifest events.Digest) *chat.Schema {
+	if s, asked := h.schemas[manifest]; asked || h.options.Schema == nil {
+		return s
 	}
-	s, err := h.options.Schema(t.tool.Manifest)
-	if err != nil {
-		return nil
+	var s *chat.Schema
+	if raw, err := h.options.Schema(manifest); err == nil {
+		if compiled, err := chat.CompileSchema(raw); err == nil {
+			s = compiled
+		}
 	}
+	h.schemas[manifest] = s
 	return s
 }
 

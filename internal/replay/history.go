@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/everturn/everturn/chat"
@@ -10,10 +11,10 @@ import (
 // Options say what there is beside the log. The zero value is a log alone and
 // the rules of this release.
 type Options struct {
-	// Blob gives content by its digest, Schema what judges the arguments of the
-	// tool with that manifest. Nil, or an error, means that there is none.
+	// Blob gives content by its digest, Schema the JSON Schema for the arguments of
+	// the tool with that manifest. Nil, or an error, means that there is none.
 	Blob   func(events.Key, events.Digest) ([]byte, error)
-	Schema func(events.Digest) (*chat.Schema, error)
+	Schema func(events.Digest) (json.RawMessage, error)
 
 	// Rules are those to compare with. What is nil is that of package chat.
 	Rules Rules
@@ -32,6 +33,7 @@ type History struct {
 	options Options
 	state   chat.State
 	known   known
+	schemas map[events.Digest]*chat.Schema // nil for one that cannot be had
 	found   *Difference
 	newer   error
 	counted Counts
@@ -51,7 +53,7 @@ func New(o Options) *History {
 	if o.Rules.Advance == nil {
 		o.Rules.Advance = chat.Advance
 	}
-	return &History{options: o, known: newKnown()}
+	return &History{options: o, known: newKnown(), schemas: make(map[events.Digest]*chat.Schema)}
 }
 
 // Add replays the chat's next commit. After the first difference, or a commit of

@@ -10,5 +10,5 @@ import (
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 
-	deptest.OnlyOurs(t, deptest.Ours("chat", "events", "internal/membus", "internal/verify", "model", "orchestrator", "protocol", "toolrunner")...)
+	deptest.OnlyOurs(t, deptest.Ours("chat", "events", "internal/membus", "internal/replay", "internal/verify", "model", "orchestrator", "protocol", "toolrunner")...)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/membus"
+	"github.com/everturn/everturn/internal/replay"
 	"github.com/everturn/everturn/internal/verify"
 	"github.com/everturn/everturn/protocol"
 )
@@ -105,8 +106,13 @@ func (r *run) judgeLogs() {
 		Idle: len(r.broken) == 0, Effects: ledger, Shards: membus.DefaultShards, Blob: r.server.Blob,
 	})
 	for _, k := range r.server.Chats() {
+		again := replay.New(replay.Options{Blob: r.server.Blob})
 		for _, m := range r.server.Log(k) {
 			checker.Add(verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
+			again.Add(m.Sequence, m.Body)
+		}
+		if d := again.Difference(); d != nil {
+			r.breaks("replayed: %s", d)
 		}
 	}
 	var stored []verify.StoredCommand

@@ -15,6 +15,7 @@ import (
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/replay"
 	"github.com/everturn/everturn/internal/verify"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/projections"
@@ -158,8 +159,13 @@ func (c *chat) judge() {
 	}
 	blob := func(k events.Key, d events.Digest) ([]byte, error) { return c.s.bus.Blobs.Get(patient(c.T), k, d) }
 	checker := verify.New(verify.Options{Idle: true, Shards: c.s.bus.Log.Shards(), Effects: effects, Blob: blob})
+	again := replay.New(replay.Options{Blob: blob, Schema: c.s.schema})
 	for _, e := range c.read().entries {
 		checker.Add(e)
+		again.Add(e.Sequence, e.Commit)
+	}
+	if d := again.Difference(); d != nil {
+		c.Error(d)
 	}
 	for _, v := range checker.Finish(nil) {
 		c.Error(v)
@@ -167,6 +173,12 @@ func (c *chat) judge() {
 	for _, u := range checker.Unread() {
 		c.Errorf("commit %d cannot be read: %v", u.Sequence, u.Err)
 	}
+}
+
+// schema is what judges the arguments of the tool with that manifest.
+func (s *system) schema(d events.Digest) (json.RawMessage, error) {
+	m, err := s.bus.Tools.Manifest(patient(s.T), d)
+	return m.Schema, err
 }
 
 // history is a chat's log as read at one moment.
