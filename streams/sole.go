@@ -26,7 +26,7 @@ import (
 func (c *connection) findSole(ctx context.Context) {
 	c.looks.Store(true)
 	connects := c.connects()
-	s, err := c.js.Stream(ctx, CommandsStream)
+	s, err := c.js.Stream(ctx, LogStream(0)) // which whoever opens a connection may ask about
 	if err != nil {
 		return
 	}
