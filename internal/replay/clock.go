@@ -9,21 +9,21 @@ import (
 	"github.com/everturn/everturn/events"
 )
 
-// maxDecisionTime is how long after its decision a commit may have been dated by
-// releases that looked at the clock twice. A claim is decided by the clock as it
-// is, which may be behind that of the commit before.
-const (
-	maxDecisionTime = time.Second
-	maxClaimTime    = maxDecisionTime + events.Skew
-)
+// maxDecisionTime is how long after its decision a commit may have been dated, by
+// releases that looked at the clock twice.
+const maxDecisionTime = time.Second
 
 // times are when the commit may have been decided: when it was written, or a
-// little earlier, if something in it says so.
-func times(c events.Commit, g guess) []events.Time {
+// little earlier, if something in it says so. A claim is decided by the clock of
+// whoever has it: where that is behind the one of the commit before, it has left
+// no trace but in the licence.
+func (h *History) times(c events.Commit, g guess) []events.Time {
 	list, before := append([]events.Time{c.At}, g.at...), maxDecisionTime
-	if _, claim := g.message.(chat.Claim); claim {
-		before = maxClaimTime
-		list = append(list, c.At.Add(-events.Skew))
+	if claim, ok := g.message.(chat.Claim); ok && c.At == h.state.At() {
+		before = c.At.Sub(0)
+		if start, ok := h.known.starts[claim.Call]; ok {
+			list = append(list, min(c.At, start.At.Add(events.Dead)), min(c.At, start.At))
+		}
 	}
 	for _, e := range c.Events {
 		at := c.At

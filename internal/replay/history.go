@@ -146,7 +146,7 @@ func (h *History) decided(c events.Commit) *Difference {
 	live := h.known.live(c)
 	var best *Difference
 	for _, m := range messages {
-		for _, at := range times(c, m) {
+		for _, at := range h.times(c, m) {
 			d := h.try(c, m, at, live)
 			if d == nil {
 				return nil
