@@ -2,8 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 
 	"github.com/everturn/everturn/events"
@@ -104,74 +102,4 @@ func (m *mailboxes) more(k events.Key) bool {
 func (m *mailboxes) wait() {
 	m.waiting.Wait()
 	m.working.Wait()
-}
-
-// panicError is a panic that was caught.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
-
-// caught runs f and gives a panic in it as a [*panicError].
-func caught(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{value: v, stack: debug.Stack()}
-		}
-	}()
-	return f()
-}
-
-// slots bound how much a loop has in hand.
-type slots chan struct{}
-
-func newSlots(n int) slots {
-	s := make(slots, n)
-	for range n {
-		s <- struct{}{}
-	}
-	return s
-}
-
-// take waits for a free slot and takes all that are free; 0 means that ctx ended.
-func (s slots) take(ctx context.Context) int {
-	if !s.wait(ctx) {
-		return 0
-	}
-	n := 1
-	for s.try() {
-		n++
-	}
-	return n
-}
-
-// wait waits for a free slot and takes it; false means that ctx ended.
-func (s slots) wait(ctx context.Context) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	select {
-	case <-s:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// try takes a slot if one is free.
-func (s slots) try() bool {
-	select {
-	case <-s:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s slots) free(n int) {
-	for range n {
-		s <- struct{}{}
-	}
 }
