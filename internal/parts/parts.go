@@ -104,10 +104,14 @@ func (d Domain) RunOrchestrator(
 	if err := streams.CheckClock(ctx, nc, options, clock); err != nil {
 		return err
 	}
-	o, err := orchestrator.New(cfg, orchestrator.Bus{
+	ports, models, err := orchestratorPoints(orchestrator.Bus{
 		Log: bus.Log, Commands: bus.Commands, Work: bus.Work, Timers: bus.Timers, Requests: bus.Requests,
 		Signals: bus.Signals, Feed: bus.Feed, Blobs: bus.Blobs, Tools: bus.Tools, Snapshots: bus.Snapshots, Dead: bus.Dead,
 	}, models)
+	if err != nil {
+		return err
+	}
+	o, err := orchestrator.New(cfg, ports, models)
 	if err != nil {
 		return err
 	}
@@ -130,7 +134,11 @@ func (d Domain) RunTools(ctx context.Context, nc *nats.Conn, cfg toolrunner.Conf
 		return err
 	}
 	defer bus.Close()
-	r, err := toolrunner.New(cfg, bus, tools)
+	ports, tools, err := runnerPoints(bus, tools)
+	if err != nil {
+		return err
+	}
+	r, err := toolrunner.New(cfg, ports, tools)
 	if err != nil {
 		return err
 	}
