@@ -31,12 +31,12 @@ type loading struct {
 // state, and it writes nothing.
 func (r *rig) load(ctx context.Context, k events.Key) (loading, error) {
 	w := &stopwatch{key: k, ready: make(chan struct{})}
-	running, err := r.startLoader(ctx, w)
+	loader, err := r.startLoader(ctx, w)
 	if err != nil {
 		return loading{}, err
 	}
-	err = r.claimEnded(ctx, k)
-	running.stop()
+	err = r.claimEnded(ctx, k, loader)
+	loader.stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.loading, err
@@ -72,8 +72,12 @@ func (r *rig) startLoader(ctx context.Context, w *stopwatch) (running, error) {
 	}
 }
 
-// claimEnded asks until somebody answers: only then requests are served.
-func (r *rig) claimEnded(ctx context.Context, k events.Key) error {
+// claimPause is between two tries of a claim that nobody answers.
+const claimPause = time.Millisecond
+
+// claimEnded asks until the loader answers: it serves requests some time after it
+// has begun.
+func (r *rig) claimEnded(ctx context.Context, k events.Key, loader running) error {
 	runner, err := streams.OpenRunner(r.nc, streams.Options{})
 	if err != nil {
 		return err
@@ -88,6 +92,11 @@ func (r *rig) claimEnded(ctx context.Context, k events.Key) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
+			select {
+			case <-time.After(claimPause):
+			case <-loader.ended:
+				return errors.New("bench: the loader has ended") // why is what close gives
+			}
 		case answer.Answer != protocol.ClaimOver:
 			return fmt.Errorf("bench: the claim of an ended call is answered by %s", answer.Answer)
 		default:
