@@ -95,3 +95,15 @@ func (c *Chat) due(t protocol.Timer) chat.TimerDue {
 
 // Interrupt stops the turn that runs.
 func (c *Chat) Interrupt() { c.Command(protocol.Interrupt{V: protocol.Version}) }
+
+// Rest brings the chat to rest: the model answers whatever it is asked, and
+// everything else is left to its timers.
+func (c *Chat) Rest() {
+	for len(chat.Owed(c.State)) > 0 {
+		if _, _, open := c.State.OpenAttempt(); open {
+			c.Answer(events.Text("That is all."))
+			continue
+		}
+		c.Fire()
+	}
+}

@@ -7,10 +7,6 @@ import (
 	"github.com/everturn/everturn/events"
 )
 
-// maxRetryDelay is the longest a retry may wait: what a provider may ask for,
-// and the fifth that is added to spread retries.
-const maxRetryDelay = events.MaxRetryFor + events.MaxRetryFor/5
-
 func (h *history) size(e Entry) {
 	if n := len(e.Commit); n > events.MaxCommitBytes {
 		h.breaks(RuleBounds, Place{}, "the commit has %d bytes, at most %d may be", n, events.MaxCommitBytes)
@@ -21,6 +17,20 @@ func (h *history) size(e Entry) {
 func (h *history) eventSize(e events.Event) {
 	h.parts(events.Parts(e))
 	switch e := e.(type) {
+	case events.ChatCreated:
+		h.title(e.Title)
+		h.wishes(&e.Settings)
+	case events.ChatConfigured:
+		h.wishes(&e.Settings)
+	case events.ChatTitled:
+		h.title(e.Title)
+	case events.InputAccepted:
+		if n := len(e.Parts); n > maxInputParts {
+			h.breaks(RuleBounds, Place{}, "input %s has %d parts, at most %d may be", e.Input, n, maxInputParts)
+		}
+		h.wishes(e.Settings)
+	case events.TurnInterruptRequested:
+		h.message(e.Reason)
 	case events.CommandRejected:
 		h.message(e.Message)
 	case events.TurnFailed:
@@ -39,6 +49,40 @@ func (h *history) eventSize(e events.Event) {
 		if n := textBytes(e.Parts); n > events.MaxResultBytes {
 			h.breaks(RuleBounds, Place{}, "result of call %s shows %d bytes, at most %d may be", e.Call, n, events.MaxResultBytes)
 		}
+	}
+}
+
+// Limits that stand nowhere else: what a command may bring into a log.
+const (
+	maxTitleChars  = 200
+	maxInputParts  = 128
+	maxSystemBytes = 64 << 10
+	maxModelBytes  = 128
+	maxTurnTools   = 128
+)
+
+func (h *history) title(text string) {
+	if n := utf8.RuneCountInString(text); n > maxTitleChars {
+		h.breaks(RuleBounds, Place{}, "a title has %d characters, at most %d may be", n, maxTitleChars)
+	}
+}
+
+// wishes judges settings that came with a command, if any did.
+func (h *history) wishes(s *events.Settings) {
+	if s == nil {
+		return
+	}
+	if n := len(s.System); n > maxSystemBytes {
+		h.breaks(RuleBounds, Place{}, "settings have instructions of %d bytes, at most %d may be", n, maxSystemBytes)
+	}
+	if n := len(s.Model); n > maxModelBytes {
+		h.breaks(RuleBounds, Place{}, "settings name a model with %d bytes, at most %d may be", n, maxModelBytes)
+	}
+	if s.Tools != nil && len(*s.Tools) > maxTurnTools {
+		h.breaks(RuleBounds, Place{}, "settings name %d tools, at most %d may be", len(*s.Tools), maxTurnTools)
+	}
+	if l := s.Limits; l != nil && (l.Steps < 0 || l.Steps > events.MaxStepsPerTurn || l.OutputTokens < 0) {
+		h.breaks(RuleBounds, Place{}, "settings have the limits %+v", *l)
 	}
 }
 
@@ -66,13 +110,6 @@ func textBytes(parts []events.Part) int {
 		n += len(p.Text) + len(p.JSON)
 	}
 	return n
-}
-
-// delay judges how long a retry waits, counted from the failure's commit.
-func (h *history) delay(e events.StepFailed) {
-	if d := e.RetryAt.Sub(h.at); d > maxRetryDelay {
-		h.breaks(RuleBounds, Place{}, "the retry after attempt %d of step %s waits %s, at most %s may be", e.Attempt, e.Step, d, maxRetryDelay)
-	}
 }
 
 // deadline judges when a call that is handed out is settled without its runner.

@@ -86,6 +86,7 @@ func (h *history) toolRequested(e events.ToolRequested) {
 		h.breaks(RuleCalls, c.asked, "%s of tool %s is handed out as one of %s", what, c.name, e.Tool)
 	}
 	h.mayRun(c, e)
+	h.inTurn(c)
 	h.deadline(e)
 	c.requested, c.request = h.here, e
 }
@@ -113,31 +114,23 @@ func (c *call) object() string {
 	}
 }
 
+// isObject reports whether the arguments are one JSON object.
+func (c *call) isObject() bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal([]byte(c.object()), &object) == nil && object != nil
+}
+
 // mayRun judges I9 for a call that is handed out: what must be true before
 // anybody can be given leave to run it.
 func (h *history) mayRun(c *call, e events.ToolRequested) {
 	what := describe(e.Call, "call")
-	if h.turn.step.stop == events.StopLength {
-		h.breaks(RuleLicence, c.asked, "%s is handed out though its step was cut off", what)
-	}
-	if c.blob == "" {
-		var object map[string]json.RawMessage
-		if json.Unmarshal([]byte(c.object()), &object) != nil || object == nil {
-			h.breaks(RuleLicence, c.asked, "%s is handed out with arguments that are no object", what)
-		}
-	}
-	if h.turn.settings == nil {
-		return
+	if _, why := h.barred(c); why != "" {
+		h.breaks(RuleLicence, c.asked, "%s is handed out, though %s", what, why)
 	}
 	tool, ok := h.turn.tool(e.Tool)
-	switch {
-	case !ok:
-		h.breaks(RuleLicence, h.turn.start, "%s is handed out, and the turn has no tool %s", what, e.Tool)
-	case tool.Group != e.Group, tool.Manifest != e.Manifest, tool.Idempotent != e.Idempotent,
-		tool.ReadOnly != e.ReadOnly, tool.TimeoutMS != e.TimeoutMS:
+	if ok && (tool.Group != e.Group || tool.Manifest != e.Manifest || tool.Idempotent != e.Idempotent ||
+		tool.ReadOnly != e.ReadOnly || tool.TimeoutMS != e.TimeoutMS) {
 		h.breaks(RuleLicence, h.turn.start, "%s is handed out with other terms than the turn's tool %s has", what, e.Tool)
-	case needsPerson(h.turn.settings.Approval, tool):
-		h.breaks(RuleLicence, h.turn.start, "%s of tool %s is handed out without approval", what, e.Tool)
 	}
 }
 
@@ -183,6 +176,12 @@ func (h *history) toolStarted(e events.ToolStarted) {
 	if h.cause.Kind != events.CausedByClaim || h.cause.ID != e.Claim {
 		h.breaks(RuleLicence, Place{}, "%s starts under claim %s in a commit that answers %s %s", what, e.Claim, h.cause.Kind, h.cause.ID)
 	}
+	if e.At.Add(events.Dead) > c.request.Deadline && c.requested.known() {
+		h.breaks(RuleLicence, c.requested, "%s starts so near its deadline that it may begin after it", what)
+	}
+	if c.requested.known() && c.request.Idempotent && e.Delivery <= max(c.licence.Delivery, 1) {
+		h.breaks(RuleOnce, c.started, "%s starts under delivery %d, which is no later one", what, e.Delivery)
+	}
 	c.starts++
 	switch {
 	case c.request.Idempotent && c.starts > events.MaxStartsIdempotent:
@@ -202,86 +201,17 @@ func (h *history) toolCompleted(e events.ToolCompleted) {
 		h.breaks(RuleResults, c.result, "%s has a second result", describe(e.Call, "call"))
 		return
 	}
-	if e.Runner == "" {
-		h.settledByRule(c, e)
-	} else {
+	if e.Status != events.ToolOK && !e.IsError {
+		h.breaks(RuleResults, c.asked, "%s is %s, and its result is not marked as an error", describe(e.Call, "call"), e.Status)
+	}
+	if h.cause.Kind == events.CausedByResult {
 		h.reported(c, e)
+	} else {
+		h.settledByRule(c, e)
 	}
 	c.result, c.status = h.here, e.Status
 	if tool, ok := h.turn.tool(c.name); ok && tool.StopAfter && e.Status == events.ToolOK {
 		h.turn.stopAfter = h.here
 	}
 	h.effects.settled(h, c, e)
-}
-
-// reported judges I9 for a result that a runner sent: it had the licence to run.
-func (h *history) reported(c *call, e events.ToolCompleted) {
-	what := describe(e.Call, "call")
-	if h.turn.step.stop == events.StopLength {
-		h.breaks(RuleLicence, c.asked, "%s ran though its step was cut off", what)
-	}
-	if e.Status != events.ToolOK && e.Status != events.ToolError {
-		return
-	}
-	switch {
-	case !c.requested.known():
-		h.breaks(RuleLicence, c.asked, "%s ran without having been handed out", what)
-	case !c.request.Idempotent && c.starts == 0:
-		h.breaks(RuleLicence, c.requested, "%s ran without having been started, and its tool is not idempotent", what)
-	}
-}
-
-// settledByRule judges the word of a result that no runner sent: it must not say
-// that nothing happened when something may have, nor the other way round.
-func (h *history) settledByRule(c *call, e events.ToolCompleted) {
-	what := describe(e.Call, "call")
-	certainlyNot := !c.requested.known() || c.request.ReadOnly || !c.request.Idempotent && c.starts == 0
-	switch e.Status {
-	case events.ToolOK:
-		h.breaks(RuleLicence, c.asked, "%s succeeded, and no runner says so", what)
-	case events.ToolError:
-		if c.requested.known() && !c.request.Idempotent {
-			h.breaks(RuleLicence, c.requested, "%s failed, and no runner says so", what)
-		}
-	case events.ToolDenied, events.ToolInvalid, events.ToolNotFound:
-		if c.requested.known() {
-			h.breaks(RuleLicence, c.requested, "%s is %s after it was handed out", what, e.Status)
-		}
-	case events.ToolUnknown:
-		if !c.requested.known() || !c.request.Idempotent && c.starts == 0 {
-			h.breaks(RuleLicence, c.asked, "%s is unknown though it certainly never began", what)
-		}
-		h.givenUp(c)
-	case events.ToolTimeout, events.ToolCancelled:
-		if !certainlyNot {
-			h.breaks(RuleLicence, c.requested, "%s is %s though it may have had its effect", what, e.Status)
-		}
-		h.settledBecause(c, e)
-	}
-}
-
-// givenUp judges a call that a claim settles as unknown: another claim than the
-// one that was granted, and not before the grant has died.
-func (h *history) givenUp(c *call) {
-	if h.cause.Kind != events.CausedByClaim || c.starts == 0 {
-		return
-	}
-	what := describe(c.id, "call")
-	if h.cause.ID == c.licence.Claim {
-		h.breaks(RuleLicence, c.started, "%s is given up because its own claim was asked again", what)
-	}
-	if age := h.at.Sub(c.licence.At); age < events.Dead {
-		h.breaks(RuleLicence, c.started, "%s is given up %s after its start, when it may still begin", what, age)
-	}
-}
-
-// settledBecause judges I12: what never ran was stopped by something.
-func (h *history) settledBecause(c *call, e events.ToolCompleted) {
-	deadline := protocol.TimerName{Kind: protocol.TimerDeadline, Call: c.id}.String()
-	switch {
-	case e.Status == events.ToolTimeout && h.cause.ID != deadline:
-		h.breaks(RuleLicence, c.asked, "%s timed out without its timer %s", describe(e.Call, "call"), deadline)
-	case e.Status == events.ToolCancelled && !h.turn.interrupt.known():
-		h.breaks(RuleInterrupts, c.asked, "%s is cancelled, and nobody asked for it", describe(e.Call, "call"))
-	}
 }

@@ -1,9 +1,15 @@
 // Package verify judges logs: it reads commits and says which rules they break.
 //
 // It is a judgement of its own. It does not ask package chat what should have
-// been decided; it states what must hold whatever was decided. Only two rules
+// been decided; it states what must hold whatever was decided. Only three rules
 // fold the log with chat, because they are about that fold: what the model was
-// shown (I16), and that the clock has no say (I20).
+// shown (I16), that a snapshot and the rest give the same (I19), and that the
+// clock has no say (I20).
+//
+// [Rules] lists all twenty. Nothing of I10 (approvals), I15 (compaction) and I17
+// (children) applies yet: no log can hold their events, and a commit with an
+// event that this release does not know is not judged but told, see [Unread]. Of
+// the others the list says what is still to come.
 package verify
 
 import (
@@ -25,8 +31,9 @@ const (
 	recentSettings = 64      // recorded settings, per chat
 	recentTurns    = 64      // ended turns, per chat
 
-	// maxPerChat bounds what is reported of one chat: past it, nothing new is learned.
-	maxPerChat = 100
+	// maxPerRule bounds what is reported of one rule in one chat: past it, nothing
+	// new is learned. No rule keeps another from being reported.
+	maxPerRule = 25
 )
 
 // Options choose how much is judged. The zero value is a log that may still be
@@ -40,9 +47,14 @@ type Options struct {
 	// right one. 0 leaves that unjudged.
 	Shards int
 
-	// SkipFold leaves out what needs the chats' folded states: I16, and the
+	// SkipFold leaves out what needs the chats' folded states: I16, I19, and the
 	// clock's part of I20. Without them memory no longer grows with content.
 	SkipFold bool
+
+	// Snapshot gives the stored snapshot of a chat, as [chat.Encode] wrote it, or
+	// nothing if there is none. Nil means that snapshots are judged only as far
+	// as one made on the way goes.
+	Snapshot func(events.Key) []byte
 
 	// Effects is the ledger of what tools really did, in order. Nil judges none.
 	Effects []Effect

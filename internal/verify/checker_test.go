@@ -287,15 +287,23 @@ func TestASubjectMustBeAChatsOwn(t *testing.T) {
 	}
 }
 
-func TestOneBadChatDoesNotFloodTheReport(t *testing.T) {
+func TestOneBrokenRuleDoesNotFloodTheReport(t *testing.T) {
 	t.Parallel()
 
 	l := logOf(story(t))
 	for range 300 {
 		l = l.repeat(nth[events.TurnFailed](l, 1))
 	}
-	const most = 100
-	if found := check(l.chain(t), verify.Options{}); len(found) != most {
-		t.Errorf("%d violations, want %d", len(found), most)
+	l = change(l, 2, func(e *events.StepRequested) { e.Prompt = events.DigestOf(nil) })
+	rules := rulesOf(check(l.chain(t), verify.Options{}))
+	const most = 25
+	of := func(r verify.Rule) int {
+		return len(slices.DeleteFunc(slices.Clone(rules), func(other verify.Rule) bool { return other != r }))
+	}
+	if of(verify.RuleTurns) != most {
+		t.Errorf("%d violations of %s, want %d", of(verify.RuleTurns), verify.RuleTurns, most)
+	}
+	if of(verify.RulePrompts) != 1 {
+		t.Errorf("%d violations of %s, want the one that is there", of(verify.RulePrompts), verify.RulePrompts)
 	}
 }

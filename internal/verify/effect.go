@@ -46,11 +46,7 @@ func (l effectsOfChat) settled(h *history, c *call, e events.ToolCompleted) {
 	if !c.request.Idempotent && len(lines) > 1 {
 		h.breaks(RuleOnce, c.started, "%s had its effect %d times, and its tool is not idempotent", what, len(lines))
 	}
-	for _, line := range lines {
-		if line.IdempotencyKey != c.request.Key {
-			h.breaks(RuleOnce, c.requested, "%s acted under the key %s, not its own, %s", what, line.IdempotencyKey, c.request.Key)
-		}
-	}
+	ownKey(h, c, lines)
 }
 
 // unsettled judges the effects whose calls have no result yet.
@@ -70,6 +66,16 @@ func (l effectsOfChat) unsettled(h *history) {
 		}
 		if !c.request.Idempotent && len(lines) > 1 {
 			h.breaks(RuleOnce, c.started, "%s had its effect %d times, and its tool is not idempotent", what, len(lines))
+		}
+		ownKey(h, c, lines)
+	}
+}
+
+// ownKey judges that all effects of a call bear its key, which no other has.
+func ownKey(h *history, c *call, lines []Effect) {
+	for _, line := range lines {
+		if line.IdempotencyKey != c.request.Key {
+			h.breaks(RuleOnce, c.requested, "%s acted under the key %s, not its own, %s", describe(c.id, "call"), line.IdempotencyKey, c.request.Key)
 		}
 	}
 }

@@ -1,23 +1,27 @@
 package verify
 
 import (
-	"encoding/json"
-	"fmt"
-	"unicode/utf8"
-
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
-	"github.com/everturn/everturn/model"
 )
 
-// fold is a chat's state, folded twice: as it is, and with every commit's clock
-// changed. It serves I16 and the clock's part of I20.
+// fold is a chat's state, folded thrice: as it is, with every commit's clock
+// changed, and from a snapshot on. It serves I16, I19 and the clock's part of I20.
 type fold struct {
 	state   chat.State
 	shifted chat.State
-	over    bool // no longer folded: nothing that follows would mean anything
+	resumed chat.State // the zero state until there was a snapshot
+	stored  chat.State // the snapshot that is to be compared when its rev is reached
+	asked   bool       // for the stored snapshot
+	over    bool       // no longer folded: nothing that follows would mean anything
 	next    uint64
 	rules   int // prompt rules of the newest turn
+
+	// asks is which model the open step asks; others are those that were seen to
+	// have answered in place of it. What they thought is given back with its
+	// question, and whoever asks leaves it out where it does not belong.
+	asks   string
+	others map[[2]string]bool
 }
 
 // clockShift is a time no real commit has.
@@ -32,34 +36,59 @@ func (f *fold) read(h *history, c events.Commit, e Entry) {
 		// A fold never judges, so a log that breaks other rules can break it.
 		if r := recover(); r != nil {
 			f.over = true
-			if h.count == 0 {
+			if len(h.count) == 0 {
 				h.breaks(RulePrompts, h.last, "the log cannot be folded: %v", r)
 			}
 		}
 	}()
 	hash := events.Hash(e.Commit)
-	f.state = f.state.Apply(c, hash)
-	moved := c
-	moved.At = clockShift
-	f.shifted = f.shifted.Apply(moved, hash)
+	f.apply(c, hash)
 	ended := false
 	for _, event := range c.Events {
 		switch event := event.(type) {
 		case events.TurnStarted:
 			f.rules = event.PromptRules
 		case events.StepRequested:
+			f.asks = event.Model
 			f.prompt(h, event)
+		case events.StepCompleted:
+			f.answered(event.Parts)
+		case events.StepInterrupted:
+			f.answered(event.Parts)
 		case events.TurnCompleted, events.TurnFailed, events.TurnInterrupted:
 			ended = true
 		default:
 			// Nothing that a prompt is asked for at.
 		}
 	}
+	f.compare(h, hash)
 	// Hashing costs as much as the state is large, so it is done at ever wider
 	// distances, and once more at the end.
 	if ended && c.Rev >= f.next {
 		f.next = 2 * c.Rev
-		f.clock(h)
+		f.judge(h)
+		f.resume(h)
+	}
+}
+
+func (f *fold) apply(c events.Commit, hash string) {
+	f.state = f.state.Apply(c, hash)
+	if f.resumed.Exists() {
+		f.resumed = f.resumed.Apply(c, hash)
+	}
+	c.At = clockShift
+	f.shifted = f.shifted.Apply(c, hash)
+}
+
+// answered notes which models answered in place of the one that was asked.
+func (f *fold) answered(parts []events.Part) {
+	for _, p := range parts {
+		if p.Model != "" && p.Model != f.asks {
+			if f.others == nil {
+				f.others = make(map[[2]string]bool)
+			}
+			f.others[[2]string{f.asks, p.Model}] = true
+		}
 	}
 }
 
@@ -68,21 +97,84 @@ func (f *fold) finish(h *history) {
 		return
 	}
 	h.here = h.last
-	f.clock(h)
+	f.judge(h)
+	if f.stored.Exists() && h.options.Idle {
+		h.breaks(RuleReplay, Place{}, "the snapshot is of rev %d, and the log does not reach it", f.stored.Rev())
+	}
 }
 
-// clock judges I20: a state knows nothing of when its commits were made.
-func (f *fold) clock(h *history) {
-	if f.state.Hash() != f.shifted.Hash() {
+// judge compares the states. What differs is followed no further.
+func (f *fold) judge(h *history) {
+	want := f.state.Hash()
+	if f.shifted.Hash() != want {
 		h.breaks(RuleBounds, Place{}, "the state depends on the clocks of its commits")
 		f.over = true
+	}
+	if f.resumed.Exists() && f.resumed.Hash() != want {
+		h.breaks(RuleReplay, Place{}, "folded from a snapshot on, the log gives another state")
+		f.over = true
+	}
+}
+
+// resume makes a snapshot here, from which the rest is folded once more; unless
+// a stored one serves.
+func (f *fold) resume(h *history) {
+	if f.stored.Exists() || f.resumed.Exists() && h.options.Snapshot != nil {
+		return
+	}
+	b, err := chat.Encode(f.state)
+	if err == nil {
+		f.resumed, err = chat.Decode(b)
+	}
+	if err != nil {
+		h.breaks(RuleReplay, Place{}, "the state cannot be made a snapshot: %v", err)
+		f.over = true
+	}
+}
+
+// compare judges the stored snapshot where its rev is reached, and folds what
+// follows from it, too.
+func (f *fold) compare(h *history, hash string) {
+	if !f.asked {
+		f.asked = true
+		f.load(h)
+	}
+	if !f.stored.Exists() || f.stored.Rev() > f.state.Rev() {
+		return
+	}
+	switch {
+	case f.stored.Rev() < f.state.Rev():
+		h.breaks(RuleReplay, Place{}, "the snapshot is of rev %d, before the log begins", f.stored.Rev())
+	case f.stored.Prev() != hash:
+		h.breaks(RuleReplay, Place{}, "the snapshot is of another commit than the one of its rev")
+	case f.stored.Key() != h.key:
+		h.breaks(RuleReplay, Place{}, "the snapshot is of chat %s", f.stored.Key())
+	case f.stored.Hash() != f.state.Hash():
+		h.breaks(RuleReplay, Place{}, "the snapshot is not the state that the log gives")
+	default:
+		f.resumed = f.stored
+	}
+	f.stored = chat.State{}
+}
+
+func (f *fold) load(h *history) {
+	if h.options.Snapshot == nil {
+		return
+	}
+	b := h.options.Snapshot(h.key)
+	if len(b) == 0 {
+		return
+	}
+	var err error
+	if f.stored, err = chat.Decode(b); err != nil {
+		h.breaks(RuleReplay, Place{}, "the snapshot cannot be read: %v", err)
 	}
 }
 
 // prompt judges I16 where a step was requested.
 func (f *fold) prompt(h *history, e events.StepRequested) {
 	request := chat.Prompt(f.state)
-	if problem := Promptable(request); problem != "" {
+	if problem := promptable(request, func(name string) bool { return f.others[[2]string{request.Model, name}] }); problem != "" {
 		h.breaks(RulePrompts, Place{}, "what step %s shows the model: %s", e.Step, problem)
 	}
 	if f.rules != chat.PromptRules {
@@ -94,108 +186,4 @@ func (f *fold) prompt(h *history, e events.StepRequested) {
 	} else if n := int64(len(canonical)); n != e.Bytes {
 		h.breaks(RulePrompts, Place{}, "step %s recorded a prompt of %d bytes; it has %d", e.Step, e.Bytes, n)
 	}
-}
-
-// Promptable says what is wrong with what a model is to be shown, or nothing:
-// every call is followed by its result before anything else, no two calls share
-// an id, nothing is empty, and all text is text.
-func Promptable(r model.Request) string {
-	seen := make(map[string]bool)
-	for i := 0; i < len(r.Messages); i++ {
-		m := r.Messages[i]
-		if problem := whole(m, r.Model); problem != "" {
-			return fmt.Sprintf("message %d: %s", i, problem)
-		}
-		calls := callsIn(m)
-		if m.Role == model.RoleTool {
-			return fmt.Sprintf("message %d: results without calls", i)
-		}
-		if len(calls) == 0 {
-			continue
-		}
-		i++
-		if i == len(r.Messages) || r.Messages[i].Role != model.RoleTool {
-			return fmt.Sprintf("message %d: calls without results", i-1)
-		}
-		if problem := paired(calls, r.Messages[i].Results, seen); problem != "" {
-			return fmt.Sprintf("message %d: %s", i, problem)
-		}
-	}
-	return ""
-}
-
-func callsIn(m model.Message) []events.Part {
-	var calls []events.Part
-	for _, p := range m.Parts {
-		if p.Type == events.PartCall {
-			calls = append(calls, p)
-		}
-	}
-	return calls
-}
-
-// paired judges the results that follow calls.
-func paired(calls []events.Part, results []model.Result, seen map[string]bool) string {
-	if len(calls) != len(results) {
-		return fmt.Sprintf("%d results for %d calls", len(results), len(calls))
-	}
-	for j, c := range calls {
-		r := results[j]
-		switch {
-		case c.ProviderID != r.WireID:
-			return fmt.Sprintf("result %d answers %q, call %d is %q", j, r.WireID, j, c.ProviderID)
-		case r.WireID == "":
-			return fmt.Sprintf("call %d has no id", j)
-		case seen[r.WireID]:
-			return fmt.Sprintf("the id %q comes twice", r.WireID)
-		case len(r.Parts) == 0:
-			return fmt.Sprintf("result %d is empty", j)
-		}
-		seen[r.WireID] = true
-		if problem := readable(r.Parts); problem != "" {
-			return fmt.Sprintf("result %d: %s", j, problem)
-		}
-	}
-	return ""
-}
-
-// whole judges a message by itself.
-func whole(m model.Message, modelName string) string {
-	switch m.Role {
-	case model.RoleUser, model.RoleAssistant:
-		if len(m.Parts) == 0 {
-			return "no content"
-		}
-	case model.RoleTool:
-		if len(m.Results) == 0 {
-			return "no results"
-		}
-	default:
-		return fmt.Sprintf("role %q", m.Role)
-	}
-	for j, p := range m.Parts {
-		if len(p.Opaque) > 0 && p.Model != "" && p.Model != modelName {
-			return fmt.Sprintf("part %d is for the model %s alone", j, p.Model)
-		}
-	}
-	return readable(m.Parts)
-}
-
-// readable judges that parts are not empty and that their text is text.
-func readable(parts []events.Part) string {
-	for j, p := range parts {
-		for _, text := range []string{p.Text, p.Arguments, p.JSON, p.Name, p.Title, p.ProviderID} {
-			if !utf8.ValidString(text) || events.RepairText(text) != text {
-				return fmt.Sprintf("part %d holds characters that no model takes", j)
-			}
-		}
-		switch {
-		case p.Blob != "":
-		case p.Type == events.PartText && p.Text == "", p.Type == events.PartData && p.JSON == "":
-			return fmt.Sprintf("part %d is empty", j)
-		case p.Type == events.PartCall && !json.Valid([]byte(p.Arguments)):
-			return fmt.Sprintf("part %d has arguments that are no JSON", j)
-		}
-	}
-	return ""
 }

@@ -11,7 +11,7 @@ type history struct {
 	key     events.Key
 	options Options
 	found   *[]Violation
-	count   int // of violations of this chat
+	count   map[Rule]int // of violations of this chat
 	newer   bool
 
 	here   Place // the commit being judged
@@ -46,11 +46,12 @@ type endedTurn struct {
 	number int
 	at     Place
 	failed bool
+	goesOn bool // it stopped before the model was done
 }
 
 func newHistory(k events.Key, o Options, found *[]Violation) *history {
 	return &history{
-		key: k, options: o, found: found,
+		key: k, options: o, found: found, count: make(map[Rule]int),
 		commands: newRecent[Place](recentCommands),
 		settled:  newRecent[Place](recentInputs),
 		settings: newRecent[*events.Effective](recentSettings),
@@ -61,8 +62,8 @@ func newHistory(k events.Key, o Options, found *[]Violation) *history {
 
 // breaks reports that the commit being judged breaks a rule.
 func (h *history) breaks(r Rule, clash Place, format string, args ...any) {
-	h.count++
-	if h.count > maxPerChat {
+	h.count[r]++
+	if h.count[r] > maxPerRule {
 		return
 	}
 	*h.found = append(*h.found, Violation{
@@ -78,11 +79,12 @@ func (h *history) read(c events.Commit, e Entry) {
 	h.chain(c, e)
 	h.tenant(c)
 	h.decision(c)
+	h.caused(c)
 	h.size(e)
 	for i, event := range c.Events {
 		h.event(event, i)
 	}
-	h.boundaries(c)
+	h.boundary()
 	h.fold.read(h, c, e)
 	h.last, h.prev, h.lastAt = h.here, events.Hash(e.Commit), max(h.lastAt, c.At)
 }
@@ -199,23 +201,6 @@ func (h *history) verdicts(c events.Commit) {
 	}
 }
 
-// boundaries judges what must be settled when a commit ends. No retry waits for
-// a crashed attempt: the next attempt, or the turn's end, is in the same commit.
-func (h *history) boundaries(events.Commit) {
-	if h.turn == nil {
-		return
-	}
-	s := h.turn.step
-	switch {
-	case s == nil:
-		if !h.turn.interrupt.known() {
-			h.breaks(RuleSteps, h.turn.start, "turn %d has no step though its commit is over", h.turn.number)
-		}
-	case s.phase == stepFailed && s.retryAt == 0 && !h.turn.interrupt.known():
-		h.breaks(RuleAttempts, s.closed, "step %s failed for good, and turn %d goes on", s.id, h.turn.number)
-	}
-}
-
 // rest judges the chat when everything has come to rest.
 func (h *history) rest() {
 	if h.newer {
@@ -235,12 +220,5 @@ func (h *history) rest() {
 		if t.interrupt.known() {
 			h.breaks(RuleInterrupts, t.interrupt, "turn %d was to be interrupted and never ended", t.number)
 		}
-		return
-	}
-	if h.ended.failed {
-		return // it waits for a person
-	}
-	for _, in := range h.waiting {
-		h.breaks(RuleInputs, in.at, "input %s was never taken", in.id)
 	}
 }

@@ -10,6 +10,8 @@ type waitingInput struct {
 	id   string
 	mode events.SendMode
 	at   Place
+
+	reported bool // as waiting for nobody
 }
 
 func (h *history) inputAccepted(e events.InputAccepted) {

@@ -19,7 +19,7 @@ func TestAStateThatDependsOnClocksIsReported(t *testing.T) {
 	archived := events.Commit{Key: h.key, Rev: 2, Events: []events.Event{events.ChatArchived{}}}
 	h.fold.state = chat.State{}.Apply(created, "")
 	h.fold.shifted = chat.State{}.Apply(created, "").Apply(archived, "")
-	h.fold.clock(h)
+	h.fold.judge(h)
 	if len(found) != 1 || found[0].Rule != RuleBounds {
 		t.Errorf("found %v, want one violation of %s", found, RuleBounds)
 	}

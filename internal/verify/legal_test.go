@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -11,6 +12,8 @@ import (
 	"github.com/everturn/everturn/internal/chatgen"
 	"github.com/everturn/everturn/internal/verify"
 )
+
+var logs = flag.Int("logs", usualLogs, "how many `logs` to generate")
 
 const (
 	shards = 4
@@ -26,39 +29,56 @@ func entries(c *chatgen.Chat, first uint64) []verify.Entry {
 	return list
 }
 
-// A checker that cries wolf is worth nothing: whatever chat decides is legal.
+// A checker that cries wolf is worth nothing: whatever chat decides is legal, at
+// every moment and when nothing goes on any more.
 func TestGeneratedLogsAreLegal(t *testing.T) {
 	t.Parallel()
 
-	const (
-		logs   = 10_000
-		spread = 12 // of their length
-		folded = 4  // every so many logs, what needs the chat's state is judged, too
-	)
 	var wait sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
 	for w := range workers {
 		wait.Go(func() {
-			for i := w; i < logs; i += workers {
-				k := events.Key{Tenant: "acme", Chat: fmt.Sprintf("chat-%d", i)}
-				log := chatgen.Log(k, rand.New(rand.NewPCG(uint64(i), 0)), short+i%spread)
-				checker := verify.New(verify.Options{
-					Shards: shards, SkipFold: i%folded != 0,
-					Blob: func(_ events.Key, d events.Digest) ([]byte, error) { return log.Blobs[d], nil },
-				})
-				for _, e := range entries(log, 1) {
-					checker.Add(e)
-				}
-				for _, v := range checker.Finish(nil) {
-					t.Errorf("log %d: %s", i, v)
-				}
-				if t.Failed() {
-					return
-				}
+			for i := w; i < *logs && !t.Failed(); i += workers {
+				legal(t, i)
 			}
 		})
 	}
 	wait.Wait()
+}
+
+// legal generates a log and has it judged, first as it is and then with what
+// brought it to rest.
+func legal(t *testing.T, number int) {
+	const (
+		spread = 12  // of the logs' length
+		long   = 120 // messages of the longest
+		isLong = 100 // every so many logs
+		folded = 4   // every so many logs, what needs the chat's state is judged, too
+	)
+	messages := short + number%spread
+	if number%isLong == 0 {
+		messages = long
+	}
+	k := events.Key{Tenant: "acme", Chat: fmt.Sprintf("chat-%d", number)}
+	log := chatgen.Log(k, rand.New(rand.NewPCG(uint64(number), 0)), messages)
+	checker := verify.New(verify.Options{
+		Idle: true, Shards: shards, SkipFold: number%folded != 0,
+		Blob: func(_ events.Key, d events.Digest) ([]byte, error) { return log.Blobs[d], nil },
+	})
+	for _, e := range entries(log, 1) {
+		checker.Add(e)
+	}
+	begun := len(log.Commits)
+	for _, v := range checker.Violations() {
+		t.Errorf("log %d: %s", number, v)
+	}
+	log.Rest()
+	for _, e := range entries(log, 1)[begun:] {
+		checker.Add(e)
+	}
+	for _, v := range checker.Finish(nil) {
+		t.Errorf("log %d at rest: %s", number, v)
+	}
 }
 
 // However a log is broken, the checker says so and goes on. Most changes made by

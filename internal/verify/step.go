@@ -27,8 +27,11 @@ type step struct {
 	class   events.ErrorClass // of the failure
 	retryAt events.Time
 
-	stop  events.Stop
-	calls []*call
+	interrupted int // attempts whose stream broke off
+
+	stop     events.Stop
+	calls    []*call
+	reported bool // as going nowhere
 }
 
 func (s *step) openCalls() []*call {
@@ -48,6 +51,12 @@ func (h *history) stepRequested(e events.StepRequested) {
 	h.starts(describe(e.Step, "step"))
 	t := h.turn
 	t.attempts++
+	if e.Purpose != events.PurposeAnswer {
+		h.breaks(RuleSteps, t.start, "step %s has the purpose %q", e.Step, e.Purpose)
+	}
+	if s := t.settings; s != nil && (e.Model != s.Model || e.Pool != s.Pool) {
+		h.breaks(RuleSteps, t.start, "step %s asks model %q of pool %q, the turn runs with %q of %q", e.Step, e.Model, e.Pool, s.Model, s.Pool)
+	}
 	last := t.step
 	switch {
 	case last != nil && e.Step.Step == last.id.Step:
@@ -70,6 +79,10 @@ func (h *history) nextStep(last *step, e events.StepRequested) {
 			h.breaks(RuleSteps, last.closed, "step %s is requested, and step %s has no answer", e.Step, last.id)
 		case h.turn.final.known():
 			h.breaks(RuleOutcomes, h.turn.final, "step %s is requested after the final answer", e.Step)
+		case h.turn.stopAfter.known():
+			h.breaks(RuleOutcomes, h.turn.stopAfter, "step %s is requested after a tool that ends its turn", e.Step)
+		case last.stop == events.StopRefused, last.stop == events.StopLength && len(last.calls) == 0:
+			h.breaks(RuleOutcomes, last.closed, "step %s is requested though step %s ended %s", e.Step, last.id, last.stop)
 		}
 		for _, open := range last.openCalls() {
 			h.breaks(RuleSteps, last.closed, "step %s is requested while %s has no result", e.Step, describe(open.id, "call"))
@@ -143,6 +156,7 @@ func (h *history) stepCompleted(e events.StepCompleted) {
 	s.phase, s.stop = stepCompleted, e.Stop
 	h.callsOf(s, e.Parts)
 	h.turn.calls += len(s.calls)
+	h.turn.usage = h.turn.usage.Plus(e.Usage)
 	if s.purpose != events.PurposeAnswer || !isFinal(e.Stop) || len(s.calls) > 0 {
 		return
 	}
@@ -163,13 +177,17 @@ func (h *history) stepFailed(e events.StepFailed) {
 		return
 	}
 	s.phase, s.class, s.retryAt = stepFailed, e.Class, e.RetryAt
+	h.turn.usage = h.turn.usage.Plus(e.Usage)
+	if e.Class.Interrupted() {
+		s.interrupted++
+	}
 	if e.RetryAt == 0 {
 		return
 	}
 	if !e.Class.Retryable() {
 		h.breaks(RuleAttempts, Place{}, "attempt %d of step %s failed with %s and is to be tried again", e.Attempt, e.Step, e.Class)
 	}
-	h.delay(e)
+	h.delay(s, e)
 }
 
 func (h *history) stepInterrupted(e events.StepInterrupted) {
@@ -178,6 +196,7 @@ func (h *history) stepInterrupted(e events.StepInterrupted) {
 		return
 	}
 	s.phase = stepInterrupted
+	h.turn.usage = h.turn.usage.Plus(e.Usage)
 	if !h.turn.interrupt.known() {
 		h.breaks(RuleInterrupts, Place{}, "step %s is interrupted, and nobody asked for it", e.Step)
 	}

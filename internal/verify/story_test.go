@@ -1,15 +1,11 @@
 package verify_test
 
 import (
-	"fmt"
-	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/chatgen"
-	"github.com/everturn/everturn/internal/verify"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/protocol"
 )
@@ -113,112 +109,128 @@ func lengthStory(t *testing.T) *chatgen.Chat {
 	return c
 }
 
-// log is a list of commits that a test changes; chain makes a log of it again.
-type log []events.Commit
-
-func logOf(c *chatgen.Chat) log {
-	l := make(log, len(c.Commits))
-	for i, commit := range c.Commits {
-		l[i] = commit
-		l[i].Events = slices.Clone(commit.Events)
+// stories are all of them.
+func stories() map[string]func(*testing.T) *chatgen.Chat {
+	return map[string]func(*testing.T) *chatgen.Chat{
+		"everything": story, "lost": lostStory, "length": lengthStory, "waves": wavesStory, "alone": aloneStory, "again": againStory,
+		"interrupt": interruptStory, "stalled": stalledStory, "deadline": deadlineStory, "broken": brokenStory, "other": otherStory,
 	}
-	return l
 }
 
-// spot is where an event stands.
-type spot struct{ commit, event int }
-
-// nth finds the n-th event, from 1, of E's type.
-func nth[E events.Event](l log, n int) spot {
-	for i, c := range l {
-		for j, e := range c.Events {
-			if _, ok := e.(E); ok {
-				if n--; n == 0 {
-					return spot{i, j}
-				}
-			}
-		}
-	}
-	panic("the story has no such event: " + reflect.TypeFor[E]().String())
+// begun is a chat whose first turn has been asked for.
+func begun() *chatgen.Chat {
+	c := chatgen.New(ann)
+	c.Create(events.Settings{})
+	c.Send("one")
+	return c
 }
 
-func (l log) at(s spot) events.Event { return l[s.commit].Events[s.event] }
+func call(ordinal int) events.CallID { return events.CallID{Turn: 1, Step: 1, Ordinal: ordinal} }
 
-// drop leaves the event out, and its commit if nothing is left of it.
-func (l log) drop(s spot) log {
-	l[s.commit].Events = slices.Delete(l[s.commit].Events, s.event, s.event+1)
-	if len(l[s.commit].Events) == 0 {
-		l = slices.Delete(l, s.commit, s.commit+1)
-	}
-	return l
-}
+func rename(title string) protocol.Rename { return protocol.Rename{V: protocol.Version, Title: title} }
 
-// insert puts an event behind a spot, in its commit.
-func (l log) insert(s spot, e events.Event) log {
-	l[s.commit].Events = slices.Insert(l[s.commit].Events, s.event+1, e)
-	return l
-}
-
-func (l log) repeat(s spot) log { return l.insert(s, l.at(s)) }
-
-func (l log) swap(a, b spot) log {
-	x, y := &l[a.commit].Events[a.event], &l[b.commit].Events[b.event]
-	*x, *y = *y, *x
-	return l
-}
-
-// move puts the event behind a spot and takes it from where it stands.
-func (l log) move(from, to spot) log {
-	e := l.at(from)
-	l = l.insert(to, e)
-	if to.commit == from.commit && to.event < from.event {
-		from.event++
-	}
-	return l.drop(from)
-}
-
-// repeatCommit puts a copy of a commit, under an id of its own, behind it.
-func (l log) repeatCommit(i int) log {
-	again := l[i]
-	again.ID = ulid(0)
-	return slices.Insert(l, i+1, again)
-}
-
-// change replaces the n-th event of E's type.
-func change[E events.Event](l log, n int, with func(*E)) log {
-	s := nth[E](l, n)
-	e := l.at(s).(E)
-	with(&e)
-	l[s.commit].Events[s.event] = e
-	return l
-}
-
-// chain gives the commits dense revs and an unbroken chain, and makes a stream
-// of them.
-func (l log) chain(t *testing.T) []verify.Entry {
+// over fails unless every turn of the chat has ended.
+func over(t *testing.T, c *chatgen.Chat) *chatgen.Chat {
 	t.Helper()
-	prev := ""
-	list := make([]verify.Entry, len(l))
-	for i, c := range l {
-		c.Rev, c.Prev = uint64(i+1), prev
-		b, err := events.Encode(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prev = events.Hash(b)
-		list[i] = verify.Entry{Subject: protocol.LogSubject(protocol.Shard(c.Key, shards), ann), Sequence: uint64(100 + i), Commit: b}
+	if turn, running := c.State.Running(); running {
+		t.Fatalf("turn %d of the story is still open", turn)
 	}
-	return list
+	return c
 }
 
-func check(list []verify.Entry, o verify.Options, stored ...verify.StoredCommand) []verify.Violation {
-	o.Shards = shards
-	c := verify.New(o)
-	for _, e := range list {
-		c.Add(e)
+// wavesStory is a step whose calls run two together, one alone, one alone, and
+// one again.
+func wavesStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	c.Answer(
+		chatgen.Call(chatgen.ToolRead, ""), chatgen.Call(chatgen.ToolRead, ""), chatgen.Call(chatgen.ToolPut, ""),
+		chatgen.Call(chatgen.ToolAppend, ""), chatgen.Call(chatgen.ToolRead, ""),
+	)
+	for _, ordinal := range []int{2, 1, 3, 4, 5} {
+		c.Claim(call(ordinal), 1)
+		c.Result(call(ordinal), events.ToolOK, "done")
 	}
-	return c.Finish(stored)
+	c.Answer(events.Text("done"))
+	return over(t, c)
 }
 
-// ulid is an id that no story has.
-func ulid(n uint64) string { return fmt.Sprintf("01K00000000000000000%06d", n) }
+// aloneStory is a step with a call that must be alone, and is not.
+func aloneStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	c.Answer(chatgen.Call(chatgen.ToolSolo, ""), chatgen.Call(chatgen.ToolAppend, ""))
+	c.Answer(events.Text("so be it"))
+	return over(t, c)
+}
+
+// againStory is a call that may run again, and does.
+func againStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	c.Answer(chatgen.Call(chatgen.ToolPut, ""))
+	for delivery := range uint64(3) {
+		c.Claim(call(1), delivery+1)
+	}
+	c.Result(call(1), events.ToolOK, "done")
+	c.Answer(events.Text("done"))
+	return over(t, c)
+}
+
+// interruptStory is a turn that is interrupted while one call runs and another
+// has not been handed out.
+func interruptStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	c.Answer(chatgen.Call(chatgen.ToolAppend, ""), chatgen.Call(chatgen.ToolAppend, ""))
+	c.Interrupt()
+	c.Fire()
+	return over(t, c)
+}
+
+// stalledStory is a chat that fails with an input waiting, and is asked again.
+func stalledStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	c.Send("two")
+	c.Fail(events.ClassAuth)
+	c.Send("three")
+	c.Answer(events.Text("done"))
+	return over(t, c)
+}
+
+// deadlineStory is a call of a tool that only reads, and that nobody runs.
+func deadlineStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	c.Answer(chatgen.Call(chatgen.ToolCount, ""))
+	c.Fire()
+	c.Answer(events.Text("nobody was there"))
+	return over(t, c)
+}
+
+// brokenStory is a step whose stream breaks off again and again.
+func brokenStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	for range events.MaxQuickRetries + 2 {
+		c.Fail(events.ClassIncomplete)
+		c.Fire()
+	}
+	c.Answer(events.Text("at last"))
+	return over(t, c)
+}
+
+// otherStory is a step in which another model answers than the one that was
+// asked, and what it thought stays with its answer.
+func otherStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	c.AnswerWith(model.Answer{Stop: events.StopCalls, Parts: []events.Part{
+		{Type: events.PartReasoning, Text: "hm", Opaque: []byte{1}, Provider: "scripted", Model: "large"},
+		chatgen.Call(chatgen.ToolCount, ""),
+	}})
+	c.Result(call(1), events.ToolOK, "done")
+	c.Answer(events.Text("done"))
+	return over(t, c)
+}

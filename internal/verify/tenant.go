@@ -1,6 +1,11 @@
 package verify
 
-import "github.com/everturn/everturn/events"
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/everturn/everturn/events"
+)
 
 // tenant judges I18: subject, commit and every reference name one tenant, and
 // content has the digest it is named by.
@@ -35,6 +40,18 @@ func (h *history) content(d events.Digest) {
 		h.breaks(RuleTenants, Place{}, "content %s: %v", d, err)
 	case events.DigestOf(b) != d:
 		h.breaks(RuleTenants, Place{}, "content stored as %s has the digest %s", d, events.DigestOf(b))
+	}
+}
+
+// recorded judges that settings are those of the digest under which later turns
+// refer to them.
+func (h *history) recorded(r events.RecordedSettings) {
+	b, err := json.Marshal(r.Body)
+	if err != nil {
+		panic(fmt.Sprintf("verify: settings without JSON: %v", err)) // plain structs only
+	}
+	if d := events.DigestOf(b); d != r.Digest {
+		h.breaks(RuleTenants, Place{}, "settings recorded as %s have the digest %s", r.Digest, d)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
 )
 
 // turn is the open turn.
@@ -16,9 +17,11 @@ type turn struct {
 	calls     int
 	final     Place // the final answer
 	stopAfter Place // success of a tool that ends the turn
+	usage     events.Usage
 
 	interrupt Place // the request
 	allowance int   // events that may still come before the end
+	reported  bool  // as not ending
 }
 
 // eventsAfterInterrupt is how many events a turn may still have after the
@@ -41,12 +44,18 @@ func (h *history) turnStarted(e events.TurnStarted) {
 		if len(e.Inputs) == 0 {
 			h.breaks(RuleOutcomes, Place{}, "turn %d begins without input and without another cause", e.Turn)
 		}
+		if h.ended.failed && h.cause.Verb != string(protocol.VerbSend) {
+			h.breaks(RuleInputs, h.ended.at, "turn %d takes what waited after turn %d failed, and nobody asked for it", e.Turn, h.ended.number)
+		}
 	case events.CauseRetry, events.CauseContinue:
 		if e.Parent == 0 {
 			h.breaks(RuleOutcomes, Place{}, "turn %d is to %s nothing", e.Turn, e.Cause)
 		}
 		if len(e.Inputs) > 0 {
 			h.breaks(RuleOutcomes, Place{}, "turn %d of cause %s takes inputs", e.Turn, e.Cause)
+		}
+		if e.Cause == events.CauseRetry && !h.ended.failed || e.Cause == events.CauseContinue && !h.ended.goesOn {
+			h.breaks(RuleOutcomes, h.ended.at, "turn %d is to %s turn %d, which did not end so", e.Turn, e.Cause, h.ended.number)
 		}
 	default:
 		h.breaks(RuleOutcomes, Place{}, "turn %d has the cause %q", e.Turn, e.Cause)
@@ -65,6 +74,7 @@ func (h *history) newestTurn() int {
 // recordedSettings finds what the turn runs with, here or in an earlier turn.
 func (h *history) recordedSettings(r events.RecordedSettings) *events.Effective {
 	if r.Body != nil {
+		h.recorded(r)
 		h.settings.put(string(r.Digest), r.Body)
 		return r.Body
 	}
@@ -90,8 +100,8 @@ func (h *history) interruptRequested(e events.TurnInterruptRequested) {
 	if t.step != nil {
 		t.allowance += len(t.step.openCalls())
 	}
-	if e.Due.Sub(h.at) > events.EndDelay {
-		h.breaks(RuleBounds, Place{}, "the end timer is due %s after the request", e.Due.Sub(h.at))
+	if d := e.Due.Sub(h.at); d > events.EndDelay || d < events.EndDelay-events.Skew {
+		h.breaks(RuleBounds, Place{}, "the end timer is due %s after the request, and not %s", d, events.EndDelay)
 	}
 }
 
@@ -136,7 +146,11 @@ func (h *history) turnCompleted(e events.TurnCompleted) {
 	if t.final.known() && e.Finish != events.FinishComplete {
 		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and finishes %s", e.Turn, e.Finish)
 	}
-	h.endTurn(e.Totals, false)
+	if t.stopAfter.known() && e.Finish != events.FinishStopAfterTool {
+		h.breaks(RuleOutcomes, t.stopAfter, "turn %d has called a tool that ends it and finishes %s", e.Turn, e.Finish)
+	}
+	goesOn := e.Finish == events.FinishMaxSteps || e.Finish == events.FinishLength || e.Finish == events.FinishStopAfterTool
+	h.endTurn(e.Totals, endedTurn{goesOn: goesOn})
 }
 
 // finished reports whether the open turn can end like that, and if not, what is
@@ -179,7 +193,15 @@ func (h *history) turnFailed(e events.TurnFailed) {
 	if t.final.known() {
 		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and fails", e.Turn)
 	}
-	h.endTurn(e.Totals, true)
+	switch s := t.step; {
+	case s == nil || s.phase != stepFailed || s.retryAt != 0:
+		h.breaks(RuleOutcomes, t.start, "turn %d fails, and no step of it has", e.Turn)
+	case s.class != e.Class:
+		h.breaks(RuleOutcomes, s.closed, "turn %d fails as %s, and its step as %s", e.Turn, e.Class, s.class)
+	case s.class == events.ClassContentFilter:
+		h.breaks(RuleOutcomes, s.closed, "turn %d fails, though a filter refused the answer, which is a finish", e.Turn)
+	}
+	h.endTurn(e.Totals, endedTurn{failed: true})
 }
 
 func (h *history) turnInterrupted(e events.TurnInterrupted) {
@@ -193,7 +215,7 @@ func (h *history) turnInterrupted(e events.TurnInterrupted) {
 	if t.final.known() {
 		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and is interrupted", e.Turn)
 	}
-	h.endTurn(e.Totals, false)
+	h.endTurn(e.Totals, endedTurn{goesOn: true})
 }
 
 // endsOpen judges what every end of a turn has in common: it is the open turn's,
@@ -211,8 +233,9 @@ func (h *history) endsOpen(number int, e events.Event) bool {
 	return h.belongs(number, e)
 }
 
-// endTurn closes the open turn after judging that nothing in it is open.
-func (h *history) endTurn(totals events.Totals, failed bool) {
+// endTurn closes the open turn after judging that nothing in it is open. How is
+// what is to be remembered of its end.
+func (h *history) endTurn(totals events.Totals, how endedTurn) {
 	t := h.turn
 	steps := 0
 	if s := t.step; s != nil {
@@ -228,7 +251,11 @@ func (h *history) endTurn(totals events.Totals, failed bool) {
 		h.breaks(RuleOutcomes, t.start, "turn %d counts %d steps, %d attempts and %d calls; the log has %d, %d and %d", t.number,
 			totals.Steps, totals.Attempts, totals.Calls, steps, t.attempts, t.calls)
 	}
+	if totals.Usage != t.usage {
+		h.breaks(RuleOutcomes, t.start, "turn %d counts the tokens %+v; the log has %+v", t.number, totals.Usage, t.usage)
+	}
 	h.ends.put(strconv.Itoa(t.number), h.here)
-	h.ended = endedTurn{number: t.number, at: h.here, failed: failed}
+	how.number, how.at = t.number, h.here
+	h.ended = how
 	h.turn = nil
 }

@@ -1,0 +1,209 @@
+package verify
+
+import "github.com/everturn/everturn/events"
+
+// boundary judges what must be so whenever a commit ends. All that follows from
+// a message by itself is in its commit, so whatever is still to come waits for
+// somebody: a model, a runner, a timer, a person. Nothing waits for nobody.
+func (h *history) boundary() {
+	t := h.turn
+	if t == nil {
+		h.waitsForNobody()
+		return
+	}
+	s := t.step
+	switch {
+	case t.interrupt.known():
+		h.ending(t)
+	case s == nil:
+		h.breaks(RuleSteps, t.start, "turn %d has no step though its commit is over", t.number)
+	case s.phase == stepFailed && s.retryAt == 0:
+		h.breaks(RuleAttempts, s.closed, "step %s failed for good, and turn %d goes on", s.id, t.number)
+	case s.phase == stepCompleted:
+		h.settles(s)
+		h.handsOut(s)
+	}
+}
+
+// waitsForNobody judges I13 where no turn is open.
+func (h *history) waitsForNobody() {
+	if h.ended.failed {
+		return // they wait for a person
+	}
+	for i := range h.waiting {
+		in := &h.waiting[i]
+		if !in.reported {
+			in.reported = true
+			h.breaks(RuleInputs, in.at, "input %s waits, and no turn runs", in.id)
+		}
+	}
+}
+
+// ending judges I12 in a turn that is to end: what can never have begun is
+// closed with the request, and the turn is over when nothing is open.
+func (h *history) ending(t *turn) {
+	s := t.step
+	if t.reported {
+		return
+	}
+	if s == nil || s.phase != stepOpen && len(s.openCalls()) == 0 {
+		t.reported = true
+		h.breaks(RuleInterrupts, t.interrupt, "turn %d was asked to end, nothing in it is open, and it has not ended", t.number)
+		return
+	}
+	for _, c := range s.openCalls() {
+		if !c.requested.known() {
+			t.reported = true
+			h.breaks(RuleInterrupts, t.interrupt, "%s was not handed out when turn %d was asked to end, and has no result", describe(c.id, "call"), t.number)
+		}
+	}
+}
+
+// settles judges I9 for the calls that must not run: they have their results
+// when the commit of their step ends.
+func (h *history) settles(s *step) {
+	for _, c := range s.openCalls() {
+		if c.asked != h.here || c.requested.known() {
+			continue
+		}
+		if _, why := h.barred(c); why != "" {
+			h.breaks(RuleLicence, c.asked, "%s has no result, though %s", describe(c.id, "call"), why)
+		}
+	}
+}
+
+// handsOut judges I6: what can go on does so at once.
+func (h *history) handsOut(s *step) {
+	if s.reported {
+		return
+	}
+	if len(s.openCalls()) == 0 {
+		s.reported = true
+		h.breaks(RuleSteps, s.closed, "step %s is settled, and neither another step nor the end of turn %d follows", s.id, s.id.Turn)
+		return
+	}
+	for _, c := range h.runnable(s) {
+		if !c.requested.known() {
+			s.reported = true
+			h.breaks(RuleSteps, s.closed, "%s may run, and is not handed out", describe(c.id, "call"))
+		}
+	}
+}
+
+// runnable lists the open calls that may run now: the first, and with it its
+// neighbours if all of them may run beside others.
+func (h *history) runnable(s *step) []*call {
+	if h.turn.settings == nil {
+		return nil
+	}
+	var list []*call
+	for _, c := range s.openCalls() {
+		alone := !h.turn.parallel(c)
+		if alone && len(list) > 0 {
+			break
+		}
+		list = append(list, c)
+		if alone {
+			break
+		}
+	}
+	return list
+}
+
+// parallel reports whether the call may run beside others.
+func (t *turn) parallel(c *call) bool {
+	tool, ok := t.tool(c.name)
+	return ok && tool.Parallel
+}
+
+// inTurn judges I9 for a call that is handed out: those before it that are still
+// open run beside it, which both must allow.
+func (h *history) inTurn(c *call) {
+	if h.turn.settings == nil {
+		return
+	}
+	for _, other := range h.turn.step.openCalls() {
+		if other.id.Ordinal >= c.id.Ordinal {
+			return
+		}
+		if !h.turn.parallel(c) || !h.turn.parallel(other) {
+			h.breaks(RuleLicence, other.asked, "%s is handed out before %s has its result, and both do not run beside others",
+				describe(c.id, "call"), describe(other.id, "call"))
+			return
+		}
+	}
+}
+
+// What keeps a call from running.
+const (
+	barredByLength   = "its step was cut off"
+	barredByRefusal  = "its step was refused"
+	barredAsNotAlone = "a tool of its step must be the only call"
+	barredAsUnknown  = "its turn has no such tool"
+	barredByForm     = "its arguments are no object"
+	barredByApproval = "it needs an approval"
+)
+
+// barred gives the result that the call must have instead of running, and why;
+// nothing if it may run as far as its log can tell. That is not quite all: the
+// schema of the arguments is elsewhere.
+func (h *history) barred(c *call) (events.ToolStatus, string) {
+	s := h.turn.step
+	switch s.stop {
+	case events.StopLength:
+		return events.ToolInvalid, barredByLength
+	case events.StopRefused:
+		return events.ToolInvalid, barredByRefusal
+	case events.StopEnd, events.StopCalls, events.StopPaused:
+	}
+	if h.turn.settings != nil && h.turn.mustBeAlone(s) {
+		return events.ToolDenied, barredAsNotAlone
+	}
+	tool, ok := h.turn.tool(c.name)
+	switch {
+	case h.turn.settings != nil && !ok:
+		return events.ToolNotFound, barredAsUnknown
+	case c.blob == "" && !c.isObject():
+		return events.ToolInvalid, barredByForm
+	case h.turn.settings != nil && needsPerson(h.turn.settings.Approval, tool):
+		return events.ToolDenied, barredByApproval
+	}
+	return "", ""
+}
+
+// mustBeAlone reports whether the step has several calls, and one of them is of
+// a tool that must be the only one.
+func (t *turn) mustBeAlone(s *step) bool {
+	if len(s.calls) < 2 {
+		return false
+	}
+	for _, c := range s.calls {
+		if tool, ok := t.tool(c.name); ok && tool.Exclusive {
+			return true
+		}
+	}
+	return false
+}
+
+// instead judges I9 for a call that got a result instead of running: at once,
+// and the one that belongs to the reason.
+func (h *history) instead(c *call, status events.ToolStatus) {
+	what := describe(c.id, "call")
+	if c.requested.known() {
+		h.breaks(RuleLicence, c.requested, "%s is %s after it was handed out", what, status)
+		return
+	}
+	if c.asked != h.here {
+		h.breaks(RuleLicence, c.asked, "%s is %s later than its step asked for it", what, status)
+	}
+	want, why := h.barred(c)
+	switch {
+	case want == status:
+	case why == "" && status == events.ToolInvalid, why == barredByApproval && status == events.ToolInvalid:
+		// Its arguments do not fit their schema, or are too large.
+	case why == "" && h.turn.settings != nil:
+		h.breaks(RuleLicence, c.asked, "%s is %s for no reason", what, status)
+	case why != "":
+		h.breaks(RuleLicence, c.asked, "%s is %s and not %s, though %s", what, status, want, why)
+	}
+}

@@ -1,0 +1,143 @@
+package verify
+
+import (
+	"fmt"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// caused judges that a commit's events can follow from what it answers. A
+// message makes its own facts true first; all else in the commit follows from
+// the state by itself.
+func (h *history) caused(c events.Commit) {
+	first := c.Events[0]
+	rule, can := h.brings(first)
+	if !can {
+		h.breaks(rule, Place{}, "%s cannot follow from %s", first.EventType(), describeCause(c.Cause))
+	}
+	for _, e := range c.Events[1:] {
+		if rule, onlyFirst := leads(e); onlyFirst {
+			h.breaks(rule, Place{}, "%s is not what its commit begins with", e.EventType())
+			return
+		}
+	}
+}
+
+func describeCause(c events.Cause) string {
+	if c.Kind == events.CausedByCommand {
+		return fmt.Sprintf("command %s, %s", c.ID, c.Verb)
+	}
+	return fmt.Sprintf("%s %s", c.Kind, c.ID)
+}
+
+// brings reports whether the commit's cause can make e true, and which rule says so.
+func (h *history) brings(e events.Event) (Rule, bool) {
+	switch h.cause.Kind {
+	case events.CausedByCommand:
+		return RuleCommands, commandBrings(protocol.Verb(h.cause.Verb), e)
+	case events.CausedByAttempt:
+		step, attempt, ok := closes(e)
+		return RuleAttempts, ok && h.cause.ID == fmt.Sprintf("%s-%d", step, attempt)
+	case events.CausedByClaim:
+		switch e := e.(type) {
+		case events.ToolStarted:
+			return RuleLicence, h.cause.ID == e.Claim
+		case events.ToolCompleted:
+			return RuleLicence, true // which claim may do it is judged with the result
+		default:
+			return RuleLicence, false
+		}
+	case events.CausedByResult:
+		e, ok := e.(events.ToolCompleted)
+		return RuleResults, ok && h.cause.ID == e.Call.String()
+	case events.CausedByTimer:
+		return h.timerBrings(e)
+	case events.CausedByChat:
+		return RuleChildren, false // no chat tells another anything yet
+	}
+	return RuleCommands, false
+}
+
+// timerBrings reports whether the timer that caused the commit can make e true.
+func (h *history) timerBrings(e events.Event) (Rule, bool) {
+	name, err := protocol.ParseTimerName(h.cause.ID)
+	if err != nil {
+		return RuleAttempts, false
+	}
+	switch name.Kind {
+	case protocol.TimerRetry:
+		e, ok := e.(events.StepRequested)
+		return RuleAttempts, ok && e.Step == name.Step && e.Attempt == name.Attempt+1
+	case protocol.TimerDeadline:
+		e, ok := e.(events.ToolCompleted)
+		return RuleResults, ok && e.Call == name.Call
+	case protocol.TimerEnd:
+		switch e := e.(type) {
+		case events.StepInterrupted:
+			return RuleInterrupts, e.Step.Turn == name.Turn
+		case events.ToolCompleted:
+			return RuleInterrupts, e.Call.Turn == name.Turn
+		default:
+			return RuleInterrupts, false
+		}
+	}
+	return RuleAttempts, false
+}
+
+// commandBrings reports whether a command of that verb can make e true. What a
+// verb of a newer release does is not known here.
+func commandBrings(v protocol.Verb, e events.Event) bool {
+	switch e := e.(type) {
+	case events.CommandRejected, events.CommandNoted:
+		return true
+	case events.TurnStarted:
+		if v == protocol.VerbRetry || v == protocol.VerbContinue {
+			return string(e.Cause) == string(v)
+		}
+	default:
+		// By its name alone.
+	}
+	brings := map[protocol.Verb]events.Event{
+		protocol.VerbCreate: events.ChatCreated{}, protocol.VerbSend: events.InputAccepted{},
+		protocol.VerbInterrupt: events.TurnInterruptRequested{}, protocol.VerbConfigure: events.ChatConfigured{},
+		protocol.VerbRename: events.ChatTitled{}, protocol.VerbArchive: events.ChatArchived{},
+		protocol.VerbUnarchive: events.ChatUnarchived{}, protocol.VerbWithdraw: events.InputWithdrawn{},
+		protocol.VerbRetry: events.TurnStarted{}, protocol.VerbContinue: events.TurnStarted{},
+	}
+	want, known := brings[v]
+	return !known || want.EventType() == e.EventType()
+}
+
+// leads reports whether e can only be what a message itself made true, which is
+// first in its commit, and which rule says so.
+func leads(e events.Event) (Rule, bool) {
+	switch e.(type) {
+	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.InputAccepted, events.InputWithdrawn,
+		events.TurnInterruptRequested:
+		return RuleCommands, true
+	case events.StepCompleted, events.StepFailed, events.StepInterrupted:
+		return RuleAttempts, true
+	case events.ToolStarted:
+		return RuleLicence, true
+	case events.ChatCreated, events.CommandRejected, events.CommandNoted: // judged as what they are
+	case events.ChatUnarchived: // an input brings a chat back
+	case events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
+		events.StepRequested, events.ToolRequested, events.ToolCompleted: // they follow
+	}
+	return "", false
+}
+
+// closes is the attempt that an event closes, if it does.
+func closes(e events.Event) (step events.StepID, attempt int, ok bool) {
+	switch e := e.(type) {
+	case events.StepCompleted:
+		return e.Step, e.Attempt, true
+	case events.StepFailed:
+		return e.Step, e.Attempt, true
+	case events.StepInterrupted:
+		return e.Step, e.Attempt, true
+	default:
+		return events.StepID{}, 0, false
+	}
+}
