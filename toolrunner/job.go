@@ -135,8 +135,8 @@ func (r *Runner) notServed(d protocol.Delivery, deadline events.Time) settlement
 	return later(min(time.Duration(min(d.Count(), uint64(maxForeignAway/foreignAway)))*foreignAway, maxForeignAway))
 }
 
-// leniently is how encoding/json reads, as those do who judged the arguments;
-// its successor needs a third of the time.
+// leniently takes names that stand twice and broken text, as encoding/json does,
+// by which the arguments were judged. Its successor needs a third of the time.
 var leniently = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // parseWork reads a call. What it cannot read may be from a newer release.
