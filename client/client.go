@@ -204,6 +204,8 @@ func tooLarge(msg *nats.Msg) error {
 func (c *Client) reply(ctx context.Context, chat, id string, replies <-chan *nats.Msg) (protocol.Reply, error) {
 	ask := time.NewTicker(replyTry)
 	defer ask.Stop()
+	closed := c.nc.StatusChanged(nats.CLOSED)
+	defer c.nc.RemoveStatusListener(closed)
 	for {
 		select {
 		case msg := <-replies:
@@ -214,6 +216,7 @@ func (c *Client) reply(ctx context.Context, chat, id string, replies <-chan *nat
 			return outcome(r)
 		case <-ctx.Done():
 			return protocol.Reply{}, fmt.Errorf("wait for the outcome: %w", ctx.Err())
+		case <-closed:
 		case <-ask.C:
 		}
 		if c.nc.IsClosed() { // for good: neither a reply nor an answer will come

@@ -32,7 +32,9 @@ func (o *Orchestrator) handleAttempt(ctx context.Context, d protocol.Delivery) {
 	var alive sync.WaitGroup
 	speaking, hush := context.WithCancel(ctx)
 	alive.Go(func() { o.speakUp(speaking, d) })
-	err := caught(func() error { return o.runAttempt(ctx, work, d.Count()) })
+	l := &listener{o: o, key: work.Key(), work: work, poke: make(chan struct{}, 1)}
+	defer l.letGo(ctx) // after the outcome is stored, or the work handed on: a model may take its time
+	err := caught(func() error { return o.runAttempt(ctx, l, d.Count()) })
 	hush()
 	alive.Wait()
 	if d.Count() == 1 && o.isVersion(ctx, err) {
@@ -83,15 +85,14 @@ func (o *Orchestrator) speakUp(ctx context.Context, d protocol.Delivery) {
 // Work that comes again is not asked again: whoever had it may have an answer
 // that was paid for, or be about to. The attempt is closed, and the next one is
 // requested as work of its own.
-func (o *Orchestrator) runAttempt(ctx context.Context, w protocol.ModelWork, deliveries uint64) error {
+func (o *Orchestrator) runAttempt(ctx context.Context, l *listener, deliveries uint64) error {
 	if o.isStopping() {
 		return errStopping // before anything is paid for
 	}
-	k := w.Key()
+	w, k := l.work, l.key
 	if deliveries > 1 {
 		return o.closeLost(ctx, w)
 	}
-	l := &listener{o: o, key: k, work: w, poke: make(chan struct{}, 1)}
 	o.attempts.add(l) // before the chat is looked at: a stop message that comes from now on is heard
 	defer o.attempts.remove(l)
 	// The leader's word, not the cache: a timer of long ago may have dispatched
@@ -105,7 +106,6 @@ func (o *Orchestrator) runAttempt(ctx context.Context, w protocol.ModelWork, del
 	}
 	ended := chat.AttemptEnded{Step: w.Step, Attempt: w.Attempt, Interrupted: true}
 	if !e.state.Interrupting() {
-		defer l.letGo() // after the outcome is stored: a model may take its time
 		ended, err = o.ask(ctx, l, e.state)
 	}
 	if errors.Is(err, errUnwanted) {

@@ -108,8 +108,8 @@ func (l *listener) listen(ctx context.Context, m model.Model, r model.Request) e
 // letGo waits until the model has let go, if it was asked. One that was told to
 // stop and does not is left behind, with the goroutine that asks it: nobody can
 // end that by force, and a slot, or the end of the process, must not wait for it
-// for ever. The outcome of the attempt is stored by then.
-func (l *listener) letGo() {
+// for ever. Begun work is waited for no longer than ctx.
+func (l *listener) letGo(ctx context.Context) {
 	if l.pieces == nil {
 		return
 	}
@@ -121,10 +121,12 @@ func (l *listener) letGo() {
 			if !more {
 				return
 			}
+			continue
 		case <-timer.C:
-			l.o.log.Error("a model that was told to stop goes on: it is left behind", "chat", l.key, "step", l.work.Step, "attempt", l.work.Attempt, "waited", letGoTime)
-			return
+		case <-ctx.Done():
 		}
+		l.o.log.Error("a model that was told to stop goes on: it is left behind", "chat", l.key, "step", l.work.Step, "attempt", l.work.Attempt)
+		return
 	}
 }
 

@@ -37,6 +37,9 @@ func (c *connection) leader(ctx context.Context, stream string, g get) (protocol
 	if readDirectly(stream) && c.sole() {
 		m, err := c.direct(ctx, stream, question)
 		if !errors.Is(err, errNobody) {
+			if err != nil && !errors.Is(err, protocol.ErrNotFound) {
+				c.soleAt.Store(0) // it may be this way that is barred: the next try takes the other one
+			}
 			return m, translate(err, "read %s", stream)
 		}
 	}

@@ -37,7 +37,7 @@ type Page struct {
 	Head
 	Messages []Message `json:"messages"`
 	Turns    []Turn    `json:"turns"`             // those that the messages belong to, the newest 500 at most
-	Waiting  []Waiting `json:"waiting,omitempty"` // in the order they will be taken
+	Waiting  []Waiting `json:"waiting,omitempty"` // on every page, in the order they will be taken
 
 	// Next is what to put into the next request's after; 0 if there is no more.
 	Next int `json:"next,omitempty"`
