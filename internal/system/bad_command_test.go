@@ -84,6 +84,20 @@ func badCommands() []badInput {
 				c.Errorf("error %v", err)
 			}
 		}},
+		{name: "a command with headers that only the server writes", bring: func(c *chat) {
+			// The server puts its own behind them when it gives a stored message back.
+			forged := nats.Header{
+				"Nats-Stream": {"LOG_0"}, "Nats-Subject": {"everturn.cmd.other.victim.send"}, "Nats-Sequence": {"1"},
+				"Nats-Last-Sequence": {"0"}, "Nats-Time-Stamp": {"2020-01-01T00:00:00Z"}, "Status": {"404"},
+			}
+			_, outcome := c.raw("rename", forged, []byte(`{"v":1,"title":"mine"}`))
+			if r := outcome(); !r.OK {
+				c.Errorf("reply %+v", r)
+			}
+			if titled := all[events.ChatTitled](c.read()); len(titled) == 0 || titled[len(titled)-1].Title != "mine" {
+				c.Errorf("the chat's titles are %+v, want the one of the command", titled)
+			}
+		}},
 		{name: "settings with a value that cannot be", bring: func(c *chat) {
 			r := c.refused(protocol.Configure{V: protocol.Version, Settings: events.Settings{Approval: "perhaps"}})
 			if r.Code != events.CodeInvalidSettings {
