@@ -80,7 +80,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Bus, error) {
 	c.findSole(ctx)
 	queues := &workQueues{
 		c: c, topology: topology, options: ApplyOptions{AckWait: o.AckWait},
-		pools: map[string]*queue{}, groups: map[string]bool{},
+		pools: map[string]*queue{}, groups: map[string]time.Time{},
 	}
 	blobs := &Blobs{c: c}
 	return &Bus{

@@ -41,6 +41,10 @@ type queue struct {
 	stream   string
 	consumer string
 	lanes    lanes
+
+	// restore makes the consumer again if it is gone; nil if that is not ours to
+	// do. It may be called at any time, and fail.
+	restore func(context.Context) error
 }
 
 func newQueue(c *connection, stream, consumer string) *queue {
@@ -79,6 +83,9 @@ func (q *queue) fetch(ctx context.Context, limit int) ([]protocol.Delivery, erro
 			// Those who asked before get all that is there; take a place in line.
 			ask = pull{Batch: 1, Expires: pullExpiry}
 		case endNobody:
+			if q.restore != nil {
+				_ = q.restore(ctx) // in vain until the stream is there; then a later one is not
+			}
 			sleep(ctx, pause)
 			pause = min(2*pause, maxPullPause)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,12 +74,16 @@ func Watch(ctx context.Context, nc *nats.Conn, o Options, cfg WatchConfig) error
 // look looks at every stream once.
 func (w *watch) look(ctx context.Context) {
 	if w.shards == 0 {
-		shards, err := CheckLog(ctx, w.js)
+		first, err := w.js.Stream(ctx, LogStream(0))
+		if err == nil {
+			w.shards, err = strconv.Atoi(first.CachedInfo().Config.Metadata[keyShards])
+		}
+		if err != nil && ctx.Err() == nil {
+			w.say(LogStream(0), slog.LevelError, explain(err).Error())
+		}
 		if err != nil {
-			w.say(LogStream(0), slog.LevelError, err.Error())
 			return
 		}
-		w.shards = shards
 	}
 	names := []string{CommandsStream, WorkStream, TimersStream, FeedStream, DeadStream, snapshotsStream, toolsStream, blobsStream}
 	for n := range w.shards {

@@ -3,10 +3,16 @@ package streams
 import (
 	"context"
 	"sync"
+	"time"
 )
 
+// groupKnown is how long the consumer of a group is believed to be there. WORK
+// may be made anew at any time, and only who stores work for a group can notice
+// that nobody is served any more: a sweep that stores it again will.
+const groupKnown = 10 * time.Second
+
 // workQueues are the consumers of WORK that depend on pools and groups. Each is
-// made when it is needed first, as the topology has it.
+// made when it is needed first, as the topology has it, and again when it is gone.
 type workQueues struct {
 	c        *connection
 	topology *Topology
@@ -14,7 +20,7 @@ type workQueues struct {
 
 	mu     sync.Mutex
 	pools  map[string]*queue
-	groups map[string]bool // those whose consumer is known to be there
+	groups map[string]time.Time // when the consumer of each was seen last
 }
 
 // pool is the queue of a pool's attempts.
@@ -32,6 +38,10 @@ func (w *workQueues) pool(ctx context.Context, pool string) (*queue, error) {
 	defer w.mu.Unlock()
 	if q, ok = w.pools[pool]; !ok {
 		q = newQueue(w.c, WorkStream, ModelConsumer(pool))
+		q.restore = func(ctx context.Context) error {
+			_, err := w.topology.EnsureModelConsumer(ctx, w.c.js, pool, w.options)
+			return err
+		}
 		w.pools[pool] = q
 	}
 	return q, nil
@@ -41,7 +51,7 @@ func (w *workQueues) pool(ctx context.Context, pool string) (*queue, error) {
 // they may not make one themselves.
 func (w *workQueues) ensureGroup(ctx context.Context, group string) error {
 	w.mu.Lock()
-	known := w.groups[group]
+	known := time.Since(w.groups[group]) < groupKnown
 	w.mu.Unlock()
 	if known {
 		return nil
@@ -51,7 +61,7 @@ func (w *workQueues) ensureGroup(ctx context.Context, group string) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.groups[group] = true
+	w.groups[group] = time.Now()
 	return nil
 }
 
