@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"sync"
 	"time"
 
@@ -40,7 +41,15 @@ type snapshot struct {
 	Hash        string         `json:"hash"`
 	Rules       int            `json:"rules"`
 	PromptRules int            `json:"prompt_rules"`
+	Sum         uint32         `json:"sum"` // of all the others: nothing else would tell that a byte is another one
 	State       jsontext.Value `json:"state"`
+}
+
+// checksum is of everything but itself.
+func (s snapshot) checksum() uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	head := fmt.Sprintf("%d %d %s %d %d ", s.Seq, s.Rev, s.Hash, s.Rules, s.PromptRules)
+	return crc32.Update(crc32.Checksum([]byte(head), table), table, s.State)
 }
 
 // packed is the snapshot of e as it is stored.
@@ -49,9 +58,11 @@ func packed(e entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := jsonv2.Marshal(snapshot{
+	stored := snapshot{
 		Seq: e.sequence, Rev: e.state.Rev(), Hash: e.state.Prev(), Rules: chat.Rules, PromptRules: chat.PromptRules, State: state,
-	}, jsontext.PreserveRawStrings(true)) // the state is as it is to be
+	}
+	stored.Sum = stored.checksum()
+	b, err := jsonv2.Marshal(stored, jsontext.PreserveRawStrings(true)) // the state is as it is to be
 	if err != nil {
 		return nil, fmt.Errorf("encode snapshot: %w", err)
 	}
@@ -73,6 +84,9 @@ func unpacked(content []byte) (entry, error) {
 	}
 	if s.Rules > chat.Rules || s.PromptRules > chat.PromptRules {
 		return entry{}, errors.New("decode snapshot: a newer release wrote it")
+	}
+	if s.Sum != s.checksum() {
+		return entry{}, errors.New("decode snapshot: its bytes are not those that were stored")
 	}
 	state, err := chat.Decode(s.State)
 	if err != nil {
