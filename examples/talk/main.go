@@ -61,9 +61,16 @@ func run(ctx context.Context, stdout io.Writer, text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "\n\nchat %s: %d messages, %d steps, %d calls\n",
-		chat, len(page.Messages), outcome.Totals.Steps, outcome.Totals.Calls)
+	_, err = fmt.Fprintf(stdout, "\n\nchat %s: %s, %s, %s\n", chat,
+		counted(len(page.Messages), "message"), counted(outcome.Totals.Steps, "step"), counted(outcome.Totals.Calls, "call"))
 	return err
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // show prints the answer as it comes, and the calls that were made for it.
