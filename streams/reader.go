@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
 )
 
 // Reader is what NATS does for those who only read: projections, the checker,
@@ -30,6 +33,11 @@ func OpenReader(ctx context.Context, nc *nats.Conn, o Options) (*Reader, error) 
 	}
 	c.findSole(ctx)
 	return &Reader{Log: &Log{c: c, shards: shards}, Blobs: &Blobs{c: c}, c: c}, nil
+}
+
+// Manifest gives a manifest by its digest, also one that is offered no more.
+func (r *Reader) Manifest(ctx context.Context, d events.Digest) (protocol.Manifest, error) {
+	return (&Tools{c: r.c, blobs: r.Blobs}).Manifest(ctx, d)
 }
 
 // Close ends what the reader holds. Its methods must have returned.

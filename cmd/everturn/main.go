@@ -36,6 +36,10 @@ type grammar struct {
 	LogOf       logCommand         `cmd:"" name:"log" help:"Show a chat's commits."`
 	Streams     streamsCommand     `cmd:"" help:"Show, compare and set up the streams."`
 	Dead        deadCommand        `cmd:"" help:"Show, redrive and drop commands that were set aside."`
+	Replay      replayCommand      `cmd:"" help:"Decide logs again by the rules of today, and say where they would go another way."`
+	Prompt      promptCommand      `cmd:"" help:"Show what a model was sent for a step."`
+	Diff        diffCommand        `cmd:"" help:"Show what changed in a chat between two revs."`
+	Why         whyCommand         `cmd:"" help:"Show what an event of a chat came from, back to the command."`
 	Verify      verifyCommand      `cmd:"" help:"Check logs against every rule."`
 	Models      modelsCommand      `cmd:"" help:"Show and try the models that can be asked."`
 	Config      configCommand      `cmd:"" help:"Check the configuration, and show what it comes to."`

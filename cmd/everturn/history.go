@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/internal/replay"
+	"github.com/everturn/everturn/internal/verify"
+	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/streams"
+)
+
+// history are the flags of commands that look into logs: those of the streams, or
+// those in an exported file.
+type history struct {
+	remote
+
+	File string `type:"existingfile" placeholder:"FILE" help:"Read an exported file instead; no server is needed."`
+}
+
+// archive is where logs are.
+type archive struct {
+	// read gives the commits of the chosen logs, each chat's in order.
+	read func(logs chosen, take func(events.Key, verify.Entry) error) error
+
+	// blob and manifest are what lies beside the logs; nil for a file.
+	blob     func(events.Key, events.Digest) ([]byte, error)
+	manifest func(events.Digest) (protocol.Manifest, error)
+}
+
+// chosen are the logs that are wanted: that of one chat or, without one, of all
+// chats of the tenant or of every tenant. Without a chat a file is taken whole.
+type chosen struct {
+	chat       chatName
+	everywhere bool
+}
+
+// open calls do with the archive that the flags name.
+func (h *history) open(s *surroundings, do func(archive) error) error {
+	if h.File != "" {
+		return do(archive{read: h.readFile})
+	}
+	return h.with(s, func(ctx context.Context, nc *nats.Conn, cl *client.Client) error {
+		reader, err := streams.OpenReader(ctx, nc, streams.Options{Domain: h.JSDomain})
+		if err != nil {
+			return err
+		}
+		defer reader.Close()
+		return do(archive{
+			read: func(logs chosen, take func(events.Key, verify.Entry) error) error {
+				return h.readStreams(ctx, reader.Log, cl, logs, take)
+			},
+			blob:     func(k events.Key, d events.Digest) ([]byte, error) { return reader.Blobs.Get(ctx, k, d) },
+			manifest: func(d events.Digest) (protocol.Manifest, error) { return reader.Manifest(ctx, d) },
+		})
+	})
+}
+
+func (h *history) readStreams(
+	ctx context.Context, log *streams.Log, cl *client.Client, logs chosen, take func(events.Key, verify.Entry) error,
+) error {
+	heads, err := (&verifyCommand{Chat: logs.chat}).heads(ctx, log, cl)
+	if err != nil {
+		return err
+	}
+	for _, head := range heads {
+		if !logs.everywhere && head.Key.Tenant != string(h.Tenant) {
+			continue
+		}
+		for m, err := range log.Read(ctx, head.Key, 0, head.Sequence) {
+			if err != nil {
+				return err
+			}
+			if err := take(head.Key, verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (h *history) readFile(logs chosen, take func(events.Key, verify.Entry) error) (err error) {
+	f, err := os.Open(h.File)
+	if err != nil {
+		return cli.Exit(cli.ExitUsage, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	wanted := events.Key{Tenant: string(h.Tenant), Chat: string(logs.chat)}
+	found := logs.chat == ""
+	for entry, err := range verify.ReadEntries(f) {
+		var key events.Key
+		if err == nil {
+			_, key, err = protocol.ParseLogSubject(entry.Subject)
+		}
+		if err != nil {
+			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: %w", h.File, err))
+		}
+		if logs.chat != "" && key != wanted {
+			continue
+		}
+		found = true
+		if err := take(key, entry); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return cli.Exit(cli.ExitNotFound, fmt.Errorf("%s has no chat %s", h.File, wanted))
+	}
+	return nil
+}
+
+// commits calls do with the whole log of a chat.
+func (h *history) commits(s *surroundings, chat chatName, do func([]events.Commit, archive) error) error {
+	return h.open(s, func(a archive) error {
+		var list []events.Commit
+		err := a.read(chosen{chat: chat}, func(_ events.Key, e verify.Entry) error {
+			c, err := events.Decode(e.Commit)
+			if err != nil {
+				return fmt.Errorf("sequence %d: %w", e.Sequence, err)
+			}
+			list = append(list, c)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return notFound(do(list, a))
+	})
+}
+
+// notFound gives an error its exit code if it says that a log has no such event.
+func notFound(err error) error {
+	if errors.Is(err, replay.ErrNoEvent) {
+		return cli.Exit(cli.ExitNotFound, err)
+	}
+	return err
+}

@@ -1,0 +1,61 @@
+package replay
+
+import (
+	"fmt"
+
+	"github.com/everturn/everturn/events"
+)
+
+// subject is what an event is about: one of the fields is set, none if it is
+// about the chat.
+type subject struct {
+	turn int
+	step events.StepID
+	call events.CallID
+	said string // the same for people, and how it went
+}
+
+func about(e events.Event) subject {
+	switch e := e.(type) {
+	case events.ChatCreated, events.ChatConfigured, events.ChatArchived, events.ChatUnarchived:
+	case events.ChatTitled:
+		return subject{said: e.Title}
+	case events.CommandRejected:
+		return subject{said: fmt.Sprintf("%s: %s: %s", e.Verb, e.Code, e.Message)}
+	case events.CommandNoted:
+		return subject{said: e.Verb + ": nothing to do"}
+	case events.InputAccepted:
+		return subject{said: "input " + e.Input}
+	case events.InputWithdrawn:
+		return subject{said: "input " + e.Input}
+	case events.TurnStarted:
+		return subject{turn: e.Turn, said: fmt.Sprintf("turn %d", e.Turn)}
+	case events.TurnInterruptRequested:
+		return subject{turn: e.Turn, said: fmt.Sprintf("turn %d", e.Turn)}
+	case events.TurnCompleted:
+		return subject{turn: e.Turn, said: fmt.Sprintf("turn %d: %s", e.Turn, e.Finish)}
+	case events.TurnFailed:
+		return subject{turn: e.Turn, said: fmt.Sprintf("turn %d: %s", e.Turn, e.Class)}
+	case events.TurnInterrupted:
+		return subject{turn: e.Turn, said: fmt.Sprintf("turn %d", e.Turn)}
+	case events.StepRequested:
+		return subject{step: e.Step, said: fmt.Sprintf("step %s, attempt %d", e.Step, e.Attempt)}
+	case events.StepCompleted:
+		return subject{step: e.Step, said: fmt.Sprintf("step %s, attempt %d: %s", e.Step, e.Attempt, e.Stop)}
+	case events.StepFailed:
+		return subject{step: e.Step, said: fmt.Sprintf("step %s, attempt %d: %s", e.Step, e.Attempt, e.Class)}
+	case events.StepInterrupted:
+		return subject{step: e.Step, said: fmt.Sprintf("step %s, attempt %d", e.Step, e.Attempt)}
+	case events.ToolRequested:
+		return subject{call: e.Call, said: fmt.Sprintf("call %s of %s", e.Call, e.Tool)}
+	case events.ToolStarted:
+		return subject{call: e.Call, said: fmt.Sprintf("call %s by %s", e.Call, e.Runner)}
+	case events.ToolCompleted:
+		return subject{call: e.Call, said: fmt.Sprintf("call %s: %s", e.Call, e.Status)}
+	}
+	return subject{}
+}
+
+// About says in a few words what an event is about; empty for one that is about
+// the whole chat.
+func About(e events.Event) string { return about(e).said }
