@@ -42,8 +42,11 @@ func (b *Blobs) Put(ctx context.Context, k events.Key, d events.Digest, content 
 	return nil
 }
 
+// ErrDamaged means that stored content does not have the digest it is named by.
+var ErrDamaged = errors.New("damaged")
+
 // Get gives content that hashes to d, or [protocol.ErrNotFound], or an error
-// that says the stored bytes are damaged.
+// that wraps [ErrDamaged].
 func (b *Blobs) Get(ctx context.Context, k events.Key, d events.Digest) ([]byte, error) {
 	content, err := b.get(ctx, chatBlob(k, d), d)
 	if err != nil {
@@ -170,8 +173,8 @@ func (b *Blobs) get(ctx context.Context, name string, want events.Digest) ([]byt
 		content, sequence = append(content, m.Body...), m.Sequence
 	}
 	if got := events.DigestOf(content); got != want {
-		return nil, fmt.Errorf("damaged: %d of %d bytes are stored, with digest %s: restore %s from a backup",
-			len(content), d.Size, got, blobsStream)
+		return nil, fmt.Errorf("%w: %d of %d bytes are stored, with digest %s: restore %s from a backup",
+			ErrDamaged, len(content), d.Size, got, blobsStream)
 	}
 	return content, nil
 }

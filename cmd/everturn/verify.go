@@ -23,16 +23,20 @@ import (
 type verifyCommand struct {
 	remote
 
-	Chat chatName `arg:"" optional:"" help:"Which chat. Default: every chat of every tenant."`
-	File string   `type:"existingfile" placeholder:"FILE" help:"Check an exported file instead; no server is needed."`
-	JSON bool     `help:"Print each finding, and at the end the verdict, as one JSON object."`
-	Idle bool     `help:"Also demand that nothing is open: for logs nobody works on any more."`
+	Chat  chatName `arg:"" optional:"" help:"Which chat. Default: every chat of every tenant."`
+	File  []string `type:"existingfile" sep:"none" placeholder:"FILE" help:"Check an exported file instead, or several; no server is needed."`
+	JSON  bool     `help:"Print each finding, and at the end the verdict, as one JSON object."`
+	Idle  bool     `help:"Also demand that nothing is open: for logs nobody works on any more."`
+	Rules bool     `help:"List the rules and what of them applies, and check nothing."`
 }
 
 // Run implements the command.
 func (c *verifyCommand) Run(s *surroundings) error {
-	if c.File != "" {
-		return c.file(s)
+	switch {
+	case c.Rules:
+		return c.rules(s.stdout)
+	case len(c.File) > 0:
+		return c.files(s)
 	}
 	return c.with(s, func(ctx context.Context, nc *nats.Conn, cl *client.Client) error {
 		reader, err := streams.OpenReader(ctx, nc, streams.Options{Domain: c.JSDomain})
@@ -45,7 +49,11 @@ func (c *verifyCommand) Run(s *surroundings) error {
 		if err != nil {
 			return err
 		}
-		checker := verify.New(verify.Options{Idle: c.Idle, Shards: log.Shards()})
+		content := contents{blobs: reader.Blobs}
+		checker := verify.New(verify.Options{
+			Idle: c.Idle, Shards: log.Shards(),
+			Blob: func(k events.Key, d events.Digest) ([]byte, error) { return content.get(ctx, k, d) },
+		})
 		for _, head := range heads {
 			for m, err := range log.Read(ctx, head.Key, 0, head.Sequence) {
 				if err != nil {
@@ -54,8 +62,30 @@ func (c *verifyCommand) Run(s *surroundings) error {
 				checker.Add(verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
 			}
 		}
+		if content.failed != nil {
+			return fmt.Errorf("not all content could be read: %w", content.failed)
+		}
 		return c.verdict(s.stdout, checker)
 	})
+}
+
+// contents gives the checker what lies outside of the log, and keeps the first
+// reason for which it could not.
+type contents struct {
+	blobs  *streams.Blobs
+	failed error
+}
+
+func (c *contents) get(ctx context.Context, k events.Key, d events.Digest) ([]byte, error) {
+	if c.failed != nil {
+		return nil, verify.ErrNotSeen
+	}
+	content, err := c.blobs.Get(ctx, k, d)
+	if err != nil && !errors.Is(err, protocol.ErrNotFound) && !errors.Is(err, streams.ErrDamaged) {
+		c.failed = err
+		return nil, fmt.Errorf("%w: %w", verify.ErrNotSeen, err)
+	}
+	return content, err
 }
 
 // heads are the newest commits of the chats to check, in the order of their keys.
@@ -90,21 +120,64 @@ func (c *verifyCommand) heads(ctx context.Context, log *streams.Log, cl *client.
 	return heads, nil
 }
 
-// file checks an exported file.
-func (c *verifyCommand) file(s *surroundings) (err error) {
-	f, err := os.Open(c.File)
+// files checks exported files as one log: a chat may be spread over several, if
+// they are named in its order.
+func (c *verifyCommand) files(s *surroundings) error {
+	checker := verify.New(verify.Options{Idle: c.Idle})
+	for _, name := range c.File {
+		if err := addFile(checker, name); err != nil {
+			return err
+		}
+	}
+	return c.verdict(s.stdout, checker)
+}
+
+func addFile(checker *verify.Checker, name string) (err error) {
+	f, err := os.Open(name)
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	checker := verify.New(verify.Options{Idle: c.Idle})
 	for entry, err := range verify.ReadEntries(f) {
 		if err != nil {
-			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: %w", c.File, err))
+			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: %w", name, err))
 		}
 		checker.Add(entry)
 	}
-	return c.verdict(s.stdout, checker)
+	return nil
+}
+
+// rules lists what is checked.
+func (c *verifyCommand) rules(w io.Writer) error {
+	out := json.NewEncoder(w)
+	for _, r := range verify.Rules() {
+		if c.JSON {
+			if err := out.Encode(rule{r.Rule, r.Judged, r.Means, r.NotYet}); err != nil {
+				return err
+			}
+			continue
+		}
+		state := "checked"
+		if !r.Judged {
+			state = "not yet"
+		}
+		later := ""
+		if r.NotYet != "" {
+			later = " (not yet: " + r.NotYet + ")"
+		}
+		if _, err := fmt.Fprintf(w, "%-4s%-9s%s%s\n", r.Rule, state, r.Means, later); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rule is one of the rules, as JSON.
+type rule struct {
+	Rule   verify.Rule `json:"rule"`
+	Judged bool        `json:"judged"`
+	Means  string      `json:"means"`
+	NotYet string      `json:"not_yet,omitempty"`
 }
 
 // found is a violation, or a commit that was not judged, as JSON.
@@ -115,6 +188,21 @@ type found struct {
 	Rev      uint64      `json:"rev,omitempty"`
 	Sequence uint64      `json:"sequence"`
 	Detail   string      `json:"detail"`
+	Clash    *earlier    `json:"clash,omitempty"` // the earlier place that this one contradicts
+}
+
+// earlier is a commit of the chat, as JSON.
+type earlier struct {
+	Rev      uint64 `json:"rev"`
+	Sequence uint64 `json:"sequence"`
+}
+
+// clash is where a violation clashes, nil if nowhere.
+func clash(v verify.Violation) *earlier {
+	if v.Clash == (verify.Place{}) {
+		return nil
+	}
+	return &earlier{v.Clash.Rev, v.Clash.Sequence}
 }
 
 // verdict prints every violation and ends with [cli.ExitIntegrity] if there is one.
@@ -131,10 +219,10 @@ func (c *verifyCommand) verdict(w io.Writer, checker *verify.Checker) error {
 	}
 	var errs []error
 	for _, v := range broken {
-		errs = append(errs, tell(v, found{v.Rule, v.Chat.Tenant, v.Chat.Chat, v.Rev, v.Sequence, v.Detail}))
+		errs = append(errs, tell(v, found{v.Rule, v.Chat.Tenant, v.Chat.Chat, v.Rev, v.Sequence, v.Detail, clash(v)}))
 	}
 	for _, u := range checker.Unread() {
-		errs = append(errs, tell(unread(u), found{"", u.Chat.Tenant, u.Chat.Chat, 0, u.Sequence, u.Err.Error()}))
+		errs = append(errs, tell(unread(u), found{"", u.Chat.Tenant, u.Chat.Chat, 0, u.Sequence, u.Err.Error(), nil}))
 	}
 	if c.JSON {
 		errs = append(errs, out.Encode(map[string]int{"chats": chats, "broken": len(broken), "not_judged": len(checker.Unread())}))

@@ -67,6 +67,7 @@ func damages() []damage {
 		{"a commit whose bytes were changed", func(c *chat) {
 			// The commit behind it was written when it said something else.
 			changed, behind := c.next(), c.next()
+			changed.Cause.Verb = "rename"
 			changed.Events = []events.Event{events.ChatTitled{Title: "before"}}
 			behind.Rev, behind.Prev = changed.Rev+1, events.Hash(encoded(c.T, changed))
 			changed.Events = []events.Event{events.ChatTitled{Title: "after!"}}

@@ -60,9 +60,13 @@ type Options struct {
 	Effects []Effect
 
 	// Blob gives content that is referred to by its digest, to be hashed. Nil
-	// means that only the form of the references is judged.
+	// means that only the form of the references is judged. Any error means that
+	// the content is missing or damaged, unless it wraps [ErrNotSeen].
 	Blob func(events.Key, events.Digest) ([]byte, error)
 }
+
+// ErrNotSeen is for a Blob that could not look: nothing is reported then.
+var ErrNotSeen = errors.New("content not seen")
 
 // Entry is a commit as it lies in a stream.
 type Entry struct {

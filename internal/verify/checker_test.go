@@ -244,6 +244,9 @@ func TestContentMustHaveTheDigestItIsNamedBy(t *testing.T) {
 		{"as stored", func(_ events.Key, d events.Digest) ([]byte, error) { return c.Blobs[d], nil }, nil},
 		{"damaged", func(events.Key, events.Digest) ([]byte, error) { return []byte("y"), nil }, []verify.Rule{verify.RuleTenants}},
 		{"gone", func(events.Key, events.Digest) ([]byte, error) { return nil, errors.New("gone") }, []verify.Rule{verify.RuleTenants}},
+		{"not to be had just now", func(events.Key, events.Digest) ([]byte, error) {
+			return nil, fmt.Errorf("%w: no answer", verify.ErrNotSeen)
+		}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"iter"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
 )
 
 // An exported log is a file of JSON lines, one commit each, in the order of the
@@ -21,6 +22,10 @@ import (
 // bytes: a program that writes the JSON anew may break the chain. A commit that
 // is no JSON on one line, which a damaged one may be, stands under "damaged" in
 // base64 instead. Empty lines are skipped, unknown fields ignored.
+//
+// A line may also be nothing but the commit, as `everturn log --json` prints it.
+// Where it lay is then not known: it is taken to be where its chat's commits are,
+// and the number of its line counts as its sequence.
 
 // maxLineBytes bounds a line: a commit, in base64 at worst, and what is around it.
 const maxLineBytes = 2*events.MaxCommitBytes + 4<<10
@@ -72,7 +77,7 @@ func ReadEntries(r io.Reader) iter.Seq2[Entry, error] {
 			if len(line) == 0 {
 				continue
 			}
-			e, err := readEntry(line)
+			e, err := readEntry(line, number)
 			if err != nil {
 				yield(Entry{}, fmt.Errorf("line %d: %w", number, err))
 				return
@@ -87,10 +92,16 @@ func ReadEntries(r io.Reader) iter.Seq2[Entry, error] {
 	}
 }
 
-func readEntry(line []byte) (Entry, error) {
-	var x exported
+func readEntry(line []byte, number int) (Entry, error) {
+	var x struct {
+		exported
+		V int `json:"v"` // of a commit
+	}
 	if err := json.Unmarshal(line, &x); err != nil {
 		return Entry{}, err
+	}
+	if x.V != 0 && x.Subject == "" && len(x.Commit) == 0 {
+		return bareEntry(line, number)
 	}
 	e := Entry{Subject: x.Subject, Sequence: x.Sequence, Commit: x.Commit}
 	switch {
@@ -106,4 +117,20 @@ func readEntry(line []byte) (Entry, error) {
 		return Entry{}, errors.New(`no "commit"`)
 	}
 	return e, nil
+}
+
+// bareEntry is a commit of which nothing else is known.
+func bareEntry(line []byte, number int) (Entry, error) {
+	var named struct {
+		Tenant string `json:"tenant"`
+		Chat   string `json:"chat"`
+	}
+	if err := json.Unmarshal(line, &named); err != nil {
+		return Entry{}, err
+	}
+	k := events.Key{Tenant: named.Tenant, Chat: named.Chat}
+	if err := k.Validate(); err != nil {
+		return Entry{}, err
+	}
+	return Entry{Subject: protocol.LogSubject(0, k), Sequence: uint64(number), Commit: bytes.Clone(line)}, nil
 }
