@@ -68,6 +68,8 @@ func (o *Orchestrator) advance(ctx context.Context, k events.Key, known entry, f
 			return entry{}, o.stopChat(ctx, k, fmt.Sprintf("its log is empty, and had %d commits", known.state.Rev()))
 		}
 		return entry{}, nil
+	case errors.Is(err, protocol.ErrDamaged):
+		return entry{}, o.stopChat(ctx, k, err.Error())
 	case err != nil:
 		return entry{}, fmt.Errorf("last commit: %w", err)
 	case last.Sequence < known.sequence:

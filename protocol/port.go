@@ -16,6 +16,10 @@ var ErrNotFound = errors.New("not found")
 // was made.
 var ErrStorageFull = errors.New("storage is full")
 
+// ErrDamaged means that something that was stored cannot be read any more. It
+// does not come back by waiting.
+var ErrDamaged = errors.New("what was stored is damaged")
+
 // Handlers answer requests. Each call runs on a goroutine of its own, and may
 // come more than once for one question.
 type Handlers struct {

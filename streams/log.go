@@ -56,9 +56,27 @@ func (l *Log) Append(ctx context.Context, a protocol.Append) (uint64, error) {
 
 // Last is the chat's newest commit as the leader has it, or
 // [protocol.ErrNotFound].
+//
+// A server that cannot read a chat's newest message says that there is none. So
+// when it says so it is asked for the first one, too: a chat that has one and no
+// last is [protocol.ErrDamaged].
 func (l *Log) Last(ctx context.Context, k events.Key) (protocol.Stored, error) {
 	subject, stream := l.place(k)
-	return l.c.leader(ctx, stream, get{Last: subject})
+	last, err := l.c.leader(ctx, stream, get{Last: subject})
+	if !errors.Is(err, protocol.ErrNotFound) {
+		return last, err
+	}
+	first, firstErr := l.c.leader(ctx, stream, get{Next: subject, Sequence: 1})
+	switch {
+	case errors.Is(firstErr, protocol.ErrNotFound):
+		return last, err
+	case firstErr != nil:
+		return protocol.Stored{}, firstErr
+	}
+	if last, err = l.c.leader(ctx, stream, get{Last: subject}); errors.Is(err, protocol.ErrNotFound) { // it did not begin in between
+		return protocol.Stored{}, fmt.Errorf("read %s: its newest commit cannot be read, and message %d can: %w", k, first.Sequence, protocol.ErrDamaged)
+	}
+	return last, err
 }
 
 // Read yields the chat's commits with after < sequence <= through, in order. It
