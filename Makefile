@@ -67,6 +67,17 @@ recordings: ## plays what providers once sent to the adapters; DIR=… says wher
 e2e: ## real processes, killed at bad moments; prints what it took them
 	go test -tags processes ./internal/e2e -v -count=1 -timeout 30m
 
+# Deaths at each point between two effects.
+KILLS ?= 3
+
+.PHONY: crash
+crash: ## processes that die at every point between two effects; KILLS=3 at each
+	go test -tags processes,crashpoints ./internal/e2e -run '^TestCrashPoints$$' -v -count=1 -timeout 180m -args -kills=$(KILLS)
+
+.PHONY: break
+break: ## the same with 20 deaths at each point; about 25 min
+	$(MAKE) crash KILLS=20
+
 # When the server syncs: always, or by its default every two minutes.
 SYNC ?= always
 
