@@ -40,5 +40,11 @@ func (r *Reader) Manifest(ctx context.Context, d events.Digest) (protocol.Manife
 	return (&Tools{c: r.c, blobs: r.Blobs}).Manifest(ctx, d)
 }
 
+// Command is the first stored command with a sequence of at least from, of a
+// chat or of all that [protocol.Any] stands for, or [protocol.ErrNotFound].
+func (r *Reader) Command(ctx context.Context, k events.Key, from uint64) (protocol.Stored, error) {
+	return (&Commands{c: r.c}).First(ctx, k, from)
+}
+
 // Close ends what the reader holds. Its methods must have returned.
 func (r *Reader) Close() { r.c.close() }

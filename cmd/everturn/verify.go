@@ -26,7 +26,7 @@ type verifyCommand struct {
 	Chat  chatName `arg:"" optional:"" help:"Which chat. Default: every chat of every tenant."`
 	File  []string `type:"existingfile" sep:"none" placeholder:"FILE" help:"Check an exported file instead, or several; no server is needed."`
 	JSON  bool     `help:"Print each finding, and at the end the verdict, as one JSON object."`
-	Idle  bool     `help:"Also demand that nothing is open: for logs nobody works on any more."`
+	Idle  bool     `help:"Also demand that nothing is open, and no decided command stored: for logs nobody works on any more."`
 	Rules bool     `help:"List the rules and what of them applies, and check nothing."`
 }
 
@@ -44,35 +44,68 @@ func (c *verifyCommand) Run(s *surroundings) error {
 			return err
 		}
 		defer reader.Close()
-		log := reader.Log
-		heads, err := c.heads(ctx, log, cl)
-		if err != nil {
+		return c.logs(ctx, s, reader, cl)
+	})
+}
+
+// logs checks what an installation has.
+func (c *verifyCommand) logs(ctx context.Context, s *surroundings, reader *streams.Reader, cl *client.Client) error {
+	heads, err := c.heads(ctx, reader.Log, cl)
+	if err != nil {
+		return err
+	}
+	content := contents{reader: reader}
+	checker := verify.New(verify.Options{
+		Idle: c.Idle, Shards: reader.Log.Shards(),
+		Blob:   func(k events.Key, d events.Digest) ([]byte, error) { return content.get(ctx, k, d) },
+		Schema: func(manifest events.Digest) (json.RawMessage, error) { return content.schema(ctx, manifest) },
+	})
+	for _, head := range heads {
+		for m, err := range reader.Log.Read(ctx, head.Key, 0, head.Sequence) {
+			if err != nil {
+				return err
+			}
+			checker.Add(verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
+		}
+	}
+	var stored []verify.StoredCommand
+	if c.Idle {
+		if stored, err = c.commands(ctx, reader, cl); err != nil {
 			return err
 		}
-		content := contents{blobs: reader.Blobs}
-		checker := verify.New(verify.Options{
-			Idle: c.Idle, Shards: log.Shards(),
-			Blob: func(k events.Key, d events.Digest) ([]byte, error) { return content.get(ctx, k, d) },
-		})
-		for _, head := range heads {
-			for m, err := range log.Read(ctx, head.Key, 0, head.Sequence) {
-				if err != nil {
-					return err
-				}
-				checker.Add(verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
-			}
+	}
+	if content.failed != nil {
+		return fmt.Errorf("not all content could be read: %w", content.failed)
+	}
+	return c.verdict(s.stdout, checker, stored)
+}
+
+// commands are those that are still stored for the chats to check.
+func (c *verifyCommand) commands(ctx context.Context, reader *streams.Reader, cl *client.Client) ([]verify.StoredCommand, error) {
+	of := events.Key{Tenant: protocol.Any, Chat: protocol.Any}
+	if c.Chat != "" {
+		of = cl.Key(string(c.Chat))
+	}
+	var stored []verify.StoredCommand
+	for from := uint64(1); ; {
+		m, err := reader.Command(ctx, of, from)
+		if errors.Is(err, protocol.ErrNotFound) {
+			return stored, nil
 		}
-		if content.failed != nil {
-			return fmt.Errorf("not all content could be read: %w", content.failed)
+		if err != nil {
+			return nil, err
 		}
-		return c.verdict(s.stdout, checker)
-	})
+		if k, _, err := protocol.ParseCommandSubject(m.Subject); err == nil { // else no chat's
+			stored = append(stored, verify.StoredCommand{Key: k, ID: m.Get(protocol.HeaderID), Sequence: m.Sequence})
+		}
+		from = m.Sequence + 1
+	}
 }
 
 // contents gives the checker what lies outside of the log, and keeps the first
 // reason for which it could not.
 type contents struct {
-	blobs  *streams.Blobs
+	reader *streams.Reader
 	failed error
 }
 
@@ -80,12 +113,25 @@ func (c *contents) get(ctx context.Context, k events.Key, d events.Digest) ([]by
 	if c.failed != nil {
 		return nil, verify.ErrNotSeen
 	}
-	content, err := c.blobs.Get(ctx, k, d)
-	if err != nil && !errors.Is(err, protocol.ErrNotFound) && !errors.Is(err, streams.ErrDamaged) {
-		c.failed = err
-		return nil, fmt.Errorf("%w: %w", verify.ErrNotSeen, err)
+	content, err := c.reader.Blobs.Get(ctx, k, d)
+	return content, c.seen(err)
+}
+
+func (c *contents) schema(ctx context.Context, manifest events.Digest) (json.RawMessage, error) {
+	if c.failed != nil {
+		return nil, verify.ErrNotSeen
 	}
-	return content, err
+	m, err := c.reader.Manifest(ctx, manifest)
+	return m.Schema, c.seen(err)
+}
+
+// seen keeps an error that says nothing about the content.
+func (c *contents) seen(err error) error {
+	if err == nil || errors.Is(err, protocol.ErrNotFound) || errors.Is(err, streams.ErrDamaged) {
+		return err
+	}
+	c.failed = err
+	return fmt.Errorf("%w: %w", verify.ErrNotSeen, err)
 }
 
 // heads are the newest commits of the chats to check, in the order of their keys.
@@ -129,7 +175,7 @@ func (c *verifyCommand) files(s *surroundings) error {
 			return err
 		}
 	}
-	return c.verdict(s.stdout, checker)
+	return c.verdict(s.stdout, checker, nil)
 }
 
 func addFile(checker *verify.Checker, name string) (err error) {
@@ -206,8 +252,8 @@ func clash(v verify.Violation) *earlier {
 }
 
 // verdict prints every violation and ends with [cli.ExitIntegrity] if there is one.
-func (c *verifyCommand) verdict(w io.Writer, checker *verify.Checker) error {
-	broken := checker.Finish(nil)
+func (c *verifyCommand) verdict(w io.Writer, checker *verify.Checker, stored []verify.StoredCommand) error {
+	broken := checker.Finish(stored)
 	chats := len(checker.Chats())
 	out := json.NewEncoder(w)
 	tell := func(line fmt.Stringer, as found) error {

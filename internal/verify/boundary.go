@@ -145,8 +145,8 @@ const (
 )
 
 // barred gives the result that the call must have instead of running, and why;
-// nothing if it may run as far as its log can tell. That is not quite all: the
-// schema of the arguments is elsewhere.
+// nothing if it may run as far as its log can tell. That is not quite all: whether
+// its arguments fit their schema is judged by [history.fits].
 func (h *history) barred(c *call) (events.ToolStatus, string) {
 	s := h.turn.step
 	switch s.stop {

@@ -87,6 +87,7 @@ func (h *history) toolRequested(e events.ToolRequested) {
 	}
 	h.mayRun(c, e)
 	h.inTurn(c)
+	h.fits(c, e.Manifest)
 	h.deadline(e)
 	c.requested, c.request = h.here, e
 }

@@ -13,6 +13,7 @@
 package verify
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -63,6 +64,10 @@ type Options struct {
 	// means that only the form of the references is judged. Any error means that
 	// the content is missing or damaged, unless it wraps [ErrNotSeen].
 	Blob func(events.Key, events.Digest) ([]byte, error)
+
+	// Schema gives the JSON Schema that a tool's manifest has for arguments. Nil,
+	// or an error, leaves it unjudged whether arguments fit.
+	Schema func(manifest events.Digest) (json.RawMessage, error)
 }
 
 // ErrNotSeen is for a Blob that could not look: nothing is reported then.
@@ -82,6 +87,7 @@ type Checker struct {
 	options Options
 	chats   map[events.Key]*history
 	commits *recent[commitPlace]
+	schemas *schemas
 	unread  []Unread
 	found   []Violation
 }
@@ -105,6 +111,7 @@ func New(o Options) *Checker {
 		options: o,
 		chats:   make(map[events.Key]*history),
 		commits: newRecent[commitPlace](recentCommits),
+		schemas: newSchemas(o.Schema),
 	}
 }
 
@@ -173,7 +180,7 @@ func (c *Checker) commitID(h *history, commit events.Commit) {
 func (c *Checker) history(k events.Key) *history {
 	h, ok := c.chats[k]
 	if !ok {
-		h = newHistory(k, c.options, &c.found)
+		h = newHistory(k, c.options, c.schemas, &c.found)
 		c.chats[k] = h
 	}
 	return h

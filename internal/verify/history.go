@@ -10,6 +10,7 @@ import (
 type history struct {
 	key     events.Key
 	options Options
+	schemas *schemas
 	found   *[]Violation
 	count   map[Rule]int // of violations of this chat
 	newer   bool
@@ -49,9 +50,9 @@ type endedTurn struct {
 	goesOn bool // it stopped before the model was done
 }
 
-func newHistory(k events.Key, o Options, found *[]Violation) *history {
+func newHistory(k events.Key, o Options, s *schemas, found *[]Violation) *history {
 	return &history{
-		key: k, options: o, found: found, count: make(map[Rule]int),
+		key: k, options: o, schemas: s, found: found, count: make(map[Rule]int),
 		commands: newRecent[Place](recentCommands),
 		settled:  newRecent[Place](recentInputs),
 		settings: newRecent[*events.Effective](recentSettings),

@@ -14,7 +14,7 @@ func TestAStateThatDependsOnClocksIsReported(t *testing.T) {
 	t.Parallel()
 
 	var found []Violation
-	h := newHistory(events.Key{Tenant: "acme", Chat: "ann"}, Options{}, &found)
+	h := newHistory(events.Key{Tenant: "acme", Chat: "ann"}, Options{}, newSchemas(nil), &found)
 	created := events.Commit{Key: h.key, Rev: 1, Events: []events.Event{events.ChatCreated{}}}
 	archived := events.Commit{Key: h.key, Rev: 2, Events: []events.Event{events.ChatArchived{}}}
 	h.fold.state = chat.State{}.Apply(created, "")

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -46,6 +47,8 @@ func TestGeneratedLogsAreLegal(t *testing.T) {
 	wait.Wait()
 }
 
+func schema(events.Digest) (json.RawMessage, error) { return chatgen.Schema(), nil }
+
 // legal generates a log and has it judged, first as it is and then with what
 // brought it to rest.
 func legal(t *testing.T, number int) {
@@ -63,7 +66,8 @@ func legal(t *testing.T, number int) {
 	log := chatgen.Log(k, rand.New(rand.NewPCG(uint64(number), 0)), messages)
 	checker := verify.New(verify.Options{
 		Idle: true, Shards: shards, SkipFold: number%folded != 0,
-		Blob: func(_ events.Key, d events.Digest) ([]byte, error) { return log.Blobs[d], nil },
+		Blob:   func(_ events.Key, d events.Digest) ([]byte, error) { return log.Blobs[d], nil },
+		Schema: schema,
 	})
 	for _, e := range entries(log, 1) {
 		checker.Add(e)

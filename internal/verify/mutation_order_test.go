@@ -1,6 +1,8 @@
 package verify_test
 
 import (
+	"slices"
+
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/chatgen"
 	"github.com/everturn/everturn/internal/verify"
@@ -47,6 +49,13 @@ func resultMutations() []mutation {
 			e := l.at(nth[events.ToolCompleted](l, 1)).(events.ToolCompleted)
 			e.Status = events.ToolNotFound
 			return l.drop(nth[events.ToolRequested](l, 1)).insert(step, e)
+		}},
+		{verify.RuleLicence, "changed: the arguments do not fit their schema", nil, func(l log) log {
+			l = change(l, 1, func(e *events.StepCompleted) {
+				e.Parts = slices.Clone(e.Parts)
+				e.Parts[0].Arguments = chatgen.ArgumentsWrong
+			})
+			return change(l, 1, func(e *events.ToolRequested) { e.Arguments = events.DigestOf([]byte(chatgen.ArgumentsWrong)) })
 		}},
 		{verify.RuleLicence, "changed: a call of no tool is called denied", nil, func(l log) log {
 			return change(l, 1, func(e *events.ToolCompleted) { e.Status = events.ToolDenied })

@@ -36,7 +36,7 @@ func TestMutatedLogsAreReported(t *testing.T) {
 			if tell == nil {
 				tell = story
 			}
-			found := check(tt.mutate(logOf(tell(t))).chain(t), verify.Options{Idle: true})
+			found := check(tt.mutate(logOf(tell(t))).chain(t), verify.Options{Idle: true, Schema: schema})
 			if !slices.ContainsFunc(found, func(v verify.Violation) bool { return v.Rule == tt.rule }) {
 				t.Errorf("not reported; found: %v", found)
 			}
@@ -47,7 +47,7 @@ func TestMutatedLogsAreReported(t *testing.T) {
 func TestTheStoriesAreLegal(t *testing.T) {
 	t.Parallel()
 	for name, tell := range stories() {
-		for _, v := range check(logOf(tell(t)).chain(t), verify.Options{Idle: true}) {
+		for _, v := range check(logOf(tell(t)).chain(t), verify.Options{Idle: true, Schema: schema}) {
 			t.Errorf("%s: %s", name, v)
 		}
 	}

@@ -51,7 +51,7 @@ func Rules() []RuleInfo {
 		{RuleSteps, "steps count from 1; the next begins when all calls of the last have results, and then at once", "steps for other purposes than an answer", true},
 		{RuleCalls, "calls are numbered, have keys of their own, and the arguments that the model wrote", "arguments changed by an approval", true},
 		{RuleResults, "each call has one result, between its step and its turn's end", "", true},
-		{RuleLicence, "a call is handed out in its order, and runs, only if everything allows it; a result that no runner sent has its reason", "arguments against their schema, which is not in the log; calls of clients and providers", true},
+		{RuleLicence, "a call is handed out in its order, and runs, only if everything allows it; a result that no runner sent has its reason", "calls of clients and providers", true},
 		{RuleApprovals, "each call that asks for approval has one decision, of the same arguments", "approvals: until then a call that needs one is denied, which I9 judges", false},
 		{RuleOnce, "a call that must not run twice has one licence, any other has one for each later delivery; the ledger agrees", "", true},
 		{RuleInterrupts, "nothing starts in a turn that is to end; what is open then is closed, and nothing is called cancelled without it", "approvals, questions and children that are open", true},
