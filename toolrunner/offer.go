@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -20,6 +21,7 @@ const (
 // then on once in a while, since a registry may have been restored from older
 // days.
 func (r *Runner) offers(ctx context.Context) {
+	r.warnOfDenials(ctx)
 	next := firstOfferPause
 	for try := 0; ctx.Err() == nil; try++ {
 		if r.offerOnce(ctx, try) {
@@ -29,6 +31,17 @@ func (r *Runner) offers(ctx context.Context) {
 		}
 		pause(ctx, next)
 		next = min(2*next, maxOfferPause)
+	}
+}
+
+// warnOfDenials names the tools whose policy wants a person's yes: in this release
+// nobody can be asked for it, so their author would wonder at every call.
+func (r *Runner) warnOfDenials(ctx context.Context) {
+	for _, m := range r.offer {
+		if policy := m.Tool().Policy; policy != events.PolicyAllow {
+			r.log.WarnContext(ctx, "every call of this tool will be denied, since nobody can be asked yet: "+
+				"set Policy to allow in its manifest, or approval to full in the settings of a chat", "tool", m.Name, "policy", policy)
+		}
 	}
 }
 
