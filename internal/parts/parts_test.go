@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -136,5 +137,56 @@ func leafOf(t *testing.T, domain string) *embedded.Server {
 		if t.Context().Err() != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// told is a log that tells when somebody has written to it.
+type told chan string
+
+func (t told) Write(line []byte) (int, error) {
+	select {
+	case t <- string(line):
+	default: // the first line is enough
+	}
+	return len(line), nil
+}
+
+func TestProjectionsWaitForTheStreams(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, serve(t, nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	log := make(told, 1)
+	running.Go(func() {
+		if err := parts.RunProjections(ctx, nc, "0.0.0", slog.New(slog.NewTextHandler(log, nil))); err != nil {
+			t.Error(err)
+		}
+	})
+	if line := <-log; !strings.Contains(line, "level=WARN") || !strings.Contains(line, "everturn streams apply") {
+		t.Errorf("it says %s", line)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology, err := streams.LoadTopology("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := topology.Apply(t.Context(), js, streams.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c := client.New(nc, "", "")
+	for {
+		_, err := c.Head(t.Context(), "nobody")
+		if errors.Is(err, client.ErrNoService) {
+			continue // not yet
+		}
+		if query, ok := errors.AsType[*client.QueryError](err); !ok || query.Code != events.CodeUnknownChat {
+			t.Errorf("it answers %v", err)
+		}
+		return
 	}
 }

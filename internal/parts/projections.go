@@ -2,9 +2,11 @@ package parts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -12,18 +14,22 @@ import (
 	"github.com/everturn/everturn/streams"
 )
 
+// streamsWait is how long projections wait before they look again for streams
+// that are not there.
+const streamsWait = 500 * time.Millisecond
+
 // RunProjections is [Domain.RunProjections] in the server's own domain.
 func RunProjections(ctx context.Context, nc *nats.Conn, version string, log *slog.Logger) error {
 	return Domain("").RunProjections(ctx, nc, version, log)
 }
 
 // RunProjections answers queries until ctx ends. Version is that of the release.
-// Faults go to the log.
+// Faults go to the log. It waits for streams that are not there yet.
 func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version string, log *slog.Logger) error {
 	options := streams.Options{Domain: string(d)}
-	reader, err := streams.OpenReader(ctx, nc, options)
+	reader, err := awaitReader(ctx, nc, options, log)
 	if err != nil {
-		return err
+		return ended(ctx, err)
 	}
 	defer reader.Close()
 	p, err := projections.New(projections.Config{Log: reader.Log, Blobs: reader.Blobs})
@@ -43,6 +49,25 @@ func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version strin
 		return fmt.Errorf("projections: %w", err)
 	}
 	return nil
+}
+
+// awaitReader opens the logs, as soon as somebody has set the streams up: parts
+// may be started in any order.
+func awaitReader(ctx context.Context, nc *nats.Conn, options streams.Options, log *slog.Logger) (*streams.Reader, error) {
+	for told := false; ; told = true {
+		reader, err := streams.OpenReader(ctx, nc, options)
+		if !errors.Is(err, streams.ErrNoStreams) {
+			return reader, err
+		}
+		if !told {
+			log.WarnContext(ctx, "waiting for the streams", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(streamsWait):
+		}
+	}
 }
 
 // caught turns a panic into an error: one question that nobody thought of must
