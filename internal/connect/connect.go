@@ -52,7 +52,7 @@ type Flags struct {
 	TLSKey      string        `name:"tlskey" env:"NATS_KEY" placeholder:"FILE" help:"TLS key of the client."`
 	TLSCA       string        `name:"tlsca" env:"NATS_CA" placeholder:"FILE" help:"Certificates that sign the server's."`
 	Timeout     time.Duration `env:"NATS_TIMEOUT" default:"5s" help:"How long to wait for the server."`
-	Context     string        `env:"NATS_CONTEXT" placeholder:"NAME" help:"Context of the nats command (default: the selected one)."`
+	Context     string        `env:"NATS_CONTEXT" placeholder:"NAME" help:"Context of the nats command, or the path of its file (default: the selected one)."`
 	JSDomain    string        `name:"js-domain" placeholder:"DOMAIN" help:"JetStream domain."`
 	InboxPrefix string        `name:"inbox-prefix" placeholder:"PREFIX" help:"Subject prefix of replies."`
 
@@ -86,7 +86,7 @@ func (f *Flags) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
 		servers = o.Servers // the last option: what fails from now on is not about the settings
 		return nil
 	})
-	nc, settings, err := natscontext.Connect(f.Context, all...)
+	nc, settings, err := natscontext.Connect(f.contextName(), all...)
 	if err != nil {
 		return nil, f.explain(err, servers)
 	}
@@ -256,7 +256,7 @@ func (f *Flags) explain(err error, servers []string) error {
 	case where == "":
 		return fmt.Errorf("%w: %w", ErrSettings, err)
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.As(err, new(net.Error)):
-		return fmt.Errorf("%w at %s: start one with `everturn server`, or say where it is with --server or NATS_URL (%w)", ErrUnreachable, where, err)
+		return fmt.Errorf("%w at %s: start one with `everturn dev`, or say where it is with --server or NATS_URL (%w)", ErrUnreachable, where, err)
 	}
 	return fmt.Errorf("connect to %s: %w", where, err)
 }

@@ -339,3 +339,29 @@ func TestDependencies(t *testing.T) {
 	deptest.OnlyOurs(t)
 	deptest.Never(t, slices.Concat([]string{"github.com/nats-io/nats-server/v2/..."}, deptest.Ours("internal/embedded"))...)
 }
+
+// A path with dots in it is a path all the same.
+func TestAContextIsNamedByAnyPath(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mine.json"), []byte(`{"url":"nats://127.0.0.1:1"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(here, filepath.Join(dir, "mine.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{relative, dir + "/below/../mine.json"} {
+		f := parse(t, "--context", path)
+		if err := f.Check(); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if from, err := f.FromContext(); err != nil || from.Values["server"] != "nats://127.0.0.1:1" {
+			t.Errorf("%s: %v, %v", path, from, err)
+		}
+	}
+}

@@ -57,10 +57,24 @@ func (f *Flags) FromContext() (FromContext, error) {
 	return from, nil
 }
 
+// contextName is the name of a context, or the path of its file without dots,
+// with which the library takes it for neither.
+func (f *Flags) contextName() string {
+	if !strings.ContainsRune(f.Context, filepath.Separator) {
+		return f.Context
+	}
+	path, err := filepath.Abs(f.Context)
+	if err != nil { // there is no current folder: then it will not be found either
+		return f.Context
+	}
+	return path
+}
+
 // contextFile is the file of the context, where the nats command has it.
 func (f *Flags) contextFile() (string, error) {
-	if filepath.IsAbs(f.Context) {
-		return f.Context, nil
+	name := f.contextName()
+	if filepath.IsAbs(name) {
+		return name, nil
 	}
 	home := os.Getenv("XDG_CONFIG_HOME")
 	if home == "" {
@@ -70,7 +84,6 @@ func (f *Flags) contextFile() (string, error) {
 		}
 		home = filepath.Join(u.HomeDir, ".config")
 	}
-	name := f.Context
 	if name == "" {
 		selected, err := os.ReadFile(filepath.Join(home, "nats", "context.txt"))
 		if name = strings.TrimSpace(string(selected)); err != nil || name == "" {
