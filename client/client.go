@@ -72,6 +72,21 @@ func (e *RejectedError) Error() string {
 	return fmt.Sprintf("%s: %s", e.Code, e.Message)
 }
 
+// UndecidedError is a command that is stored and whose outcome was not waited for
+// to the end: it takes effect or is rejected on record, so that sending it again
+// would be a second one. [Client.Outcome] tells what became of it.
+type UndecidedError struct {
+	ID  string // of the command
+	Err error  // why the waiting ended: the context's error, or that of the connection
+}
+
+func (e *UndecidedError) Error() string {
+	return fmt.Sprintf("stored as %s: it will be decided; do not send it again", e.ID)
+}
+
+// Unwrap gives why the waiting ended.
+func (e *UndecidedError) Unwrap() error { return e.Err }
+
 // ErrNoStreams means that nothing on the server takes commands: the streams were
 // not set up, or the connection is not allowed to use them.
 var ErrNoStreams = errors.New("no stream takes this command; set the streams up with `everturn streams apply`, or check the permissions")
@@ -85,13 +100,13 @@ var ErrNoService = errors.New("nobody answers queries; is a projection running?"
 // Command stores a command and waits until it is decided. A no is a
 // [*RejectedError].
 //
-// If ctx ends first the command may still take effect: its id, which the error
-// names, can be asked for with [Client.Outcome]. Trying again inside Command never
-// makes two commands of one.
+// If ctx ends first the command may still take effect: once it is stored the error
+// is an [*UndecidedError], before that it names the id. Trying again inside
+// Command never makes two commands of one.
 func (c *Client) Command(ctx context.Context, chat string, body protocol.Body) (protocol.Reply, error) {
 	id := NewID()
 	r, err := c.CommandWithID(ctx, chat, id, body)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !errors.As(err, new(*UndecidedError)) {
 		return r, fmt.Errorf("command %s: %w", id, err)
 	}
 	return r, err
@@ -118,7 +133,8 @@ func (c *Client) CommandWithID(ctx context.Context, chat, id string, body protoc
 
 // Submit stores a command and does not wait until it is decided. Without an
 // error it is accepted: it takes effect, in the order in which commands of the
-// chat were stored, or is rejected on record.
+// chat were stored, or is rejected on record. [protocol.ErrStorageFull] means
+// that there is no room for commands now, and that this one was not stored.
 func (c *Client) Submit(ctx context.Context, chat, id string, body protocol.Body) error {
 	key := c.Key(chat)
 	if err := key.Validate(); err != nil {
@@ -170,8 +186,13 @@ func (c *Client) refused(subject string) bool {
 	return errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), strconv.Quote(subject))
 }
 
-// codeTooLarge is the stream's answer to a message over its limit.
-const codeTooLarge = 10054
+// Answers of the stream, by their code.
+const (
+	codeTooLarge    = 10054 // the message is over its limit
+	codeAccountFull = 10002
+	codeServerFull  = 10023
+	codeStoreFailed = 10077 // the stream's limit, or its disk
+)
 
 func stored(msg *nats.Msg, ack []byte) error {
 	var answer struct {
@@ -188,6 +209,8 @@ func stored(msg *nats.Msg, ack []byte) error {
 		return nil
 	case answer.Error.Code == codeTooLarge:
 		return tooLarge(msg)
+	case answer.Error.Code == codeAccountFull, answer.Error.Code == codeServerFull, answer.Error.Code == codeStoreFailed:
+		return fmt.Errorf("store the command: %w: %s", protocol.ErrStorageFull, answer.Error.Description)
 	}
 	return fmt.Errorf("store the command: %s", answer.Error.Description)
 }
@@ -215,12 +238,12 @@ func (c *Client) reply(ctx context.Context, chat, id string, replies <-chan *nat
 			}
 			return outcome(r)
 		case <-ctx.Done():
-			return protocol.Reply{}, fmt.Errorf("wait for the outcome: %w", ctx.Err())
+			return protocol.Reply{}, &UndecidedError{ID: id, Err: ctx.Err()}
 		case <-closed:
 		case <-ask.C:
 		}
 		if c.nc.IsClosed() { // for good: neither a reply nor an answer will come
-			return protocol.Reply{}, fmt.Errorf("wait for the outcome: %w", nats.ErrConnectionClosed)
+			return protocol.Reply{}, &UndecidedError{ID: id, Err: nats.ErrConnectionClosed}
 		}
 		if r, err := c.Outcome(ctx, chat, id); err == nil || errors.As(err, new(*RejectedError)) {
 			return r, err

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -54,7 +55,9 @@ func TestAClosedConnectionEndsTheWaitForAnOutcome(t *testing.T) {
 		}
 	}
 	nc.Close()
-	if err := <-ended; !errors.Is(err, nats.ErrConnectionClosed) {
+	err = <-ended
+	undecided, ok := errors.AsType[*client.UndecidedError](err)
+	if !ok || !errors.Is(err, nats.ErrConnectionClosed) || !strings.Contains(err.Error(), "stored as "+undecided.ID) {
 		t.Errorf("it ended with %v", err)
 	}
 }
