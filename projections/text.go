@@ -66,7 +66,7 @@ func (t *TextWriter) head(h Head) {
 	if h.Archived {
 		archived = ", archived"
 	}
-	t.printf("%s\nchat %s, rev %d, %s%s\n", title, h.Chat, h.Rev, h.Status, archived)
+	t.printf("%s\nchat %s, rev %d, %s%s; times in %s\n", title, h.Chat, h.Rev, h.Status, archived, h.At.Time().In(t.zone).Format("MST"))
 }
 
 func (t *TextWriter) message(m Message) {

@@ -37,7 +37,7 @@ func TestATranscriptAsText(t *testing.T) {
 		{events.ChatArchived{}},
 	}
 	const want = `A day
-chat ann, rev 10, failed, archived
+chat ann, rev 10, failed, archived; times in UTC
 
 [2026-11-29 12:00:02] user:ann
   what time is it,
@@ -93,7 +93,7 @@ func TestTextSaysWhatIsGoingOn(t *testing.T) {
 		{"a tool runs", withCall, ".. turn 1 waits for tools\n"},
 		{"a turn is to end", append(withCall[:3:3], []events.Event{events.TurnInterruptRequested{Turn: 1}}), ".. turn 1 is being interrupted\n"},
 		{"nothing", oneTurn(), "-- turn 1 completed (1 step, 0 calls, 0 tokens in, 0 out)\n"},
-		{"nothing yet", story{{created()}}, "chat ann, rev 1, idle\n"},
+		{"nothing yet", story{{created()}}, "chat ann, rev 1, idle; times in UTC\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -29,6 +29,7 @@ type chatCommand struct {
 
 const chatHelp = `Each line is said to the assistant. Ctrl-C stops the turn that runs, once more
 leaves; the turn goes on then. /quit leaves, and so does Ctrl-C between turns.
+/help shows this; a line that begins with // is said with one slash.
 `
 
 // Run implements the command.
@@ -117,13 +118,30 @@ func (t *talk) run(ctx context.Context) error {
 			case line.text == "/help":
 				fmt.Fprint(t.s.stderr, chatHelp)
 			case strings.TrimSpace(line.text) == "":
+			case isUnknownCommand(line.text):
+				fmt.Fprintf(t.s.stderr, "there is no %s, so nothing was said; /quit leaves, /help tells more, // begins a line with a slash\n",
+					events.RepairText(strings.Fields(line.text)[0]))
 			default:
-				if err := t.say(ctx, line.text); err != nil {
+				if err := t.say(ctx, unescaped(line.text)); err != nil {
 					return err
 				}
 			}
 		}
 	}
+}
+
+// isUnknownCommand reports whether a line is a command that chat does not have:
+// a model would take a mistyped one for a question, and that costs.
+func isUnknownCommand(text string) bool {
+	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
+}
+
+// unescaped is what is said by a line.
+func unescaped(text string) string {
+	if strings.HasPrefix(text, "//") {
+		return text[1:]
+	}
+	return text
 }
 
 // verdict is how a conversation ends that nobody broke off: a script wants to
@@ -208,13 +226,18 @@ func (t *talk) interrupt(ctx context.Context, turn int) error {
 func (t *talk) end(turn client.Outcome) {
 	t.failed = failed(turn)
 	if t.c.JSON {
-		_ = json.NewEncoder(t.s.stdout).Encode(struct {
-			Turn client.Outcome `json:"turn"`
-		}{turn}) // nobody is left to tell
+		_ = printTurn(t.s.stdout, turn) // nobody is left to tell
 	}
 	if t.failed != "" {
 		fmt.Fprintln(t.s.stderr, "everturn:", t.failed)
 	}
+}
+
+// printTurn prints how a turn has ended as one JSON object.
+func printTurn(out io.Writer, turn client.Outcome) error {
+	return json.NewEncoder(out).Encode(struct {
+		Turn client.Outcome `json:"turn"`
+	}{turn})
 }
 
 // shownTurn knows which turn is being shown.

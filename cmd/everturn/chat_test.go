@@ -142,3 +142,13 @@ func TestNoTerminalTakesOrdersFromAModel(t *testing.T) {
 		t.Errorf("code %d, out %q", r.code, r.out)
 	}
 }
+
+// A mistyped command is no question for a model.
+func TestWhatBeginsWithASlashIsNotSaid(t *testing.T) {
+	t.Parallel()
+	r := dev(t).command("/qiut now\n//usr/bin\n", "chat")
+	if r.code != 0 || r.out != "you said: /usr/bin\n" {
+		t.Errorf("code %d, out %q; %v", r.code, r.out, r.failure)
+	}
+	says(t, "standard error", r.err, "there is no /qiut", "/help")
+}

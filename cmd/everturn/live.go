@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
@@ -99,7 +100,7 @@ func (v *liveView) event(e events.Event) {
 		v.completed(e)
 	case events.StepFailed:
 		v.line()
-		v.printf("! %s: %s\n", e.Class, e.Message)
+		v.printf("! %s: %s%s\n", e.Class, e.Message, retried(e))
 	case events.ToolCompleted:
 		v.line()
 		v.printf("← %s", e.Status)
@@ -133,6 +134,16 @@ func (v *liveView) completed(e events.StepCompleted) {
 			v.printf("%s", p.Text)
 		}
 	}
+}
+
+// retried says when which attempt follows a failed one; empty if none does, or
+// if it follows at once and is seen itself.
+func retried(e events.StepFailed) string {
+	if e.RetryAt == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (attempt %d of %d at %s)", e.Attempt+1, events.MaxAttemptsPerStep,
+		e.RetryAt.Time().Local().Format(time.TimeOnly))
 }
 
 // failed is why a turn has failed, empty if it has not.

@@ -20,9 +20,9 @@ import (
 // logCommand is `everturn log`.
 type logCommand struct {
 	remote
+	oneChat
 
-	Chat chatName `arg:"" help:"Which chat."`
-	JSON bool     `help:"Print each commit as it lies in the log, one line each."`
+	JSON bool `help:"Print each commit as it lies in the log, one line each."`
 }
 
 // Run implements the command.

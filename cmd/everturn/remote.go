@@ -32,11 +32,25 @@ func (r *remote) with(s *surroundings, do func(ctx context.Context, nc *nats.Con
 		ctx, cancel := context.WithTimeout(s.ctx, time.Duration(r.Wait))
 		defer cancel()
 		err := do(ctx, nc, c)
+		if undecided, ok := errors.AsType[*client.UndecidedError](err); ok {
+			return r.undecided(s, undecided)
+		}
 		if errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil {
 			return fmt.Errorf("%w: no answer within %s; --wait gives it more time, `everturn doctor` says what is wrong", err, r.Wait)
 		}
 		return err
 	})
+}
+
+// undecided is err in the words of who waits at the command line. Who breaks the
+// waiting off gets them too, since a process that was ended tells no error.
+func (r *remote) undecided(s *surroundings, err *client.UndecidedError) error {
+	if s.ctx.Err() != nil {
+		fmt.Fprintf(s.stderr, "everturn: %v\n", err)
+		return err
+	}
+	return cli.Exit(cli.ExitUnreachable,
+		fmt.Errorf("%w (nobody has decided it within %s; `everturn doctor` says why)", err, r.Wait))
 }
 
 // connected calls do with a connection and a client, for as long as it takes.
@@ -52,6 +66,26 @@ func (r *remote) connected(s *surroundings, do func(nc *nats.Conn, c *client.Cli
 		return fmt.Errorf("%w: %w (%w)", err, client.ErrNotAllowed, nc.LastError())
 	}
 	return err
+}
+
+// oneChat is the chat that a command is about: its argument, or the flag that
+// other commands have for it.
+type oneChat struct {
+	Chat  chatName `arg:"" optional:"" help:"Which chat."`
+	Named chatName `name:"chat" placeholder:"CHAT" help:"The same as the argument."`
+}
+
+// Validate is called by kong.
+func (c *oneChat) Validate() error {
+	switch {
+	case c.Chat == "" && c.Named == "":
+		return errors.New("which chat? Name it after the command, or with --chat")
+	case c.Chat == "":
+		c.Chat = c.Named
+	case c.Named != "" && c.Named != c.Chat:
+		return fmt.Errorf("one chat at a time: not both %s and %s", c.Chat, c.Named)
+	}
+	return nil
 }
 
 // maxInputBytes bounds what is read from standard input.
@@ -87,11 +121,15 @@ type sendCommand struct {
 	Chat chatName `help:"Which chat; it is made if it does not exist. Default: a new one."`
 	Mode string   `enum:"queue,reject" default:"queue" help:"What to do while a turn runs: queue or reject."`
 	JSON bool     `help:"Print the outcome as one JSON object."`
-	Text []string `arg:"" help:"What to say; - reads standard input."`
+	Text []string `arg:"" help:"What to say, in quotes; - reads standard input."`
 }
 
 // Run implements the command.
 func (c *sendCommand) Run(s *surroundings) error {
+	if len(c.Text) > 1 { // else "send oslo hello" would say so to a new chat
+		return cli.Exit(cli.ExitUsage, fmt.Errorf(
+			"%d texts: put what is to be said in quotes, and name a chat with --chat, as in: send --chat oslo \"hello\"", len(c.Text)))
+	}
 	said, err := s.text(c.Text)
 	if err != nil {
 		return err
@@ -105,11 +143,11 @@ func (c *sendCommand) Run(s *surroundings) error {
 // interruptCommand is `everturn interrupt`.
 type interruptCommand struct {
 	remote
+	oneChat
 
-	Chat   chatName `arg:"" help:"Which chat."`
-	Turn   int      `help:"Which turn; without it, whatever turn runs when the command's place comes."`
-	Reason string   `help:"Why; stands in the log."`
-	JSON   bool     `help:"Print the outcome as one JSON object."`
+	Turn   int    `help:"Which turn; without it, whatever turn runs when the command's place comes."`
+	Reason string `help:"Why; stands in the log."`
+	JSON   bool   `help:"Print the outcome as one JSON object."`
 }
 
 // Run implements the command.

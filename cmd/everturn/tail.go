@@ -1,22 +1,28 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/protocol/transcript"
 )
 
 // tailCommand is `everturn tail`.
 type tailCommand struct {
 	remote
+	oneChat
 
-	Chat      chatName `arg:"" help:"Which chat."`
-	JSON      bool     `help:"Print each commit, delta and word of progress as one JSON object."`
-	UntilIdle bool     `help:"End when no turn runs."`
+	JSON      bool `help:"Print each commit, delta and word of progress as one JSON object."`
+	UntilIdle bool `help:"End when no turn runs, with what became of the newest one; one that is over is shown."`
 }
 
 // Run implements the command.
@@ -40,6 +46,7 @@ func (c *tailCommand) Run(s *surroundings) error {
 		default:
 			fmt.Fprintf(s.stderr, "chat %s, rev %d, %s\n", head.Chat, head.Rev, head.Status)
 		}
+		seen := w.Running()
 		for !c.UntilIdle || w.Running() {
 			sight, err := w.Next(s.ctx)
 			if err != nil {
@@ -47,6 +54,75 @@ func (c *tailCommand) Run(s *surroundings) error {
 			}
 			view.see(sight)
 		}
+		return c.end(s, cl, seen)
+	})
+}
+
+// end tells what became of the newest turn, and ends as it did. Its answer is
+// shown if nothing of the turn was seen.
+func (c *tailCommand) end(s *surroundings, cl *client.Client, seen bool) error {
+	ctx, cancel := context.WithTimeout(s.ctx, time.Duration(c.Wait))
+	defer cancel()
+	turn, answer, err := newestTurn(ctx, cl, string(c.Chat))
+	switch {
+	case errors.Is(err, client.ErrNoService) && seen:
+		return nil // it was shown, and who watches was told that nobody answers
+	case err != nil:
+		return err
+	case turn.Turn == 0:
+		return nil // nothing was ever said
+	case c.JSON:
+		if err := printTurn(s.stdout, turn); err != nil {
+			return err
+		}
+	case !seen:
+		view := &liveView{out: s.stdout}
+		view.printf("%s", answer)
+		view.line()
+		if turn.Status == transcript.TurnInterrupted {
+			view.event(events.TurnInterrupted{Turn: turn.Turn})
+		}
+	}
+	if why := failed(turn); why != "" {
+		return cli.Exit(cli.ExitProvider, errors.New(why))
+	}
+	return nil
+}
+
+// newestTurn is what the transcript says of a chat's newest turn, and the last
+// that the assistant said in it. Without a turn its number is 0.
+func newestTurn(ctx context.Context, cl *client.Client, chat string) (turn client.Outcome, answer string, err error) {
+	head, err := cl.Head(ctx, chat)
+	if err != nil {
+		return turn, "", err
+	}
+	request := transcript.Request{Chat: chat, MinRev: head.Rev, After: max(0, head.MessageCount-1)}
+	err = cl.Pages(ctx, request, func(page transcript.Page) error {
+		for _, t := range page.Turns {
+			turn = client.Outcome{
+				Turn: t.Turn, Status: t.Status, Finish: t.Finish, Class: t.Class, Message: t.Message, Reason: t.Reason, Totals: t.Totals,
+			}
+		}
+		for _, m := range page.Messages {
+			if m.Role == transcript.RoleAssistant {
+				answer = spoken(m)
+			}
+		}
 		return nil
 	})
+	return turn, answer, err
+}
+
+// spoken is the text of a message.
+func spoken(m transcript.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Type == events.PartText {
+			b.WriteString(p.Text)
+		}
+		if p.Truncated {
+			b.WriteString(" …")
+		}
+	}
+	return b.String()
 }

@@ -19,10 +19,10 @@ import (
 // transcriptCommand is `everturn transcript`.
 type transcriptCommand struct {
 	remote
+	oneChat
 
-	Chat chatName `arg:"" help:"Which chat."`
-	At   string   `placeholder:"REV|TIME" help:"As it was at that rev, or at that time (RFC 3339)."`
-	JSON bool     `help:"Print each page as one JSON object."`
+	At   string `placeholder:"REV|TIME" help:"As it was at that rev, or at that time: RFC 3339, or as a transcript prints it."`
+	JSON bool   `help:"Print each page as one JSON object."`
 }
 
 // Run implements the command.
@@ -32,9 +32,38 @@ func (c *transcriptCommand) Run(s *surroundings) error {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
+		if at.Rev != 0 {
+			if err := reached(ctx, cl, string(c.Chat), at.Rev); err != nil {
+				return err
+			}
+		}
 		return s.transcript(ctx, cl, projections.TranscriptRequest{Chat: string(c.Chat), At: at}, c.JSON)
 	})
 }
+
+// reached is an error if a chat has not come to a rev. Asking for the transcript
+// would wait for it.
+func reached(ctx context.Context, cl *client.Client, chat string, rev uint64) error {
+	head, err := cl.Head(ctx, chat)
+	if err != nil {
+		return err
+	}
+	if rev > head.Rev {
+		return cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no rev %d yet: chat %s has %s", rev, chat, counted(head.Rev, "rev")))
+	}
+	return nil
+}
+
+// counted is a number with what is counted.
+func counted(n uint64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// clockText is how a transcript prints a time, in the zone of who reads it.
+const clockText = time.DateTime
 
 // point reads a rev or a time; empty is now.
 func point(text string) (projections.Point, error) {
@@ -46,7 +75,12 @@ func point(text string) (projections.Point, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return projections.Point{}, fmt.Errorf("--at %q: want a rev from 1 on, or a time such as 2026-11-29T12:00:00Z", text)
+		t, err = time.ParseInLocation(clockText, text, time.Local)
+		t = t.Add(time.Second - time.Millisecond) // all that was shown with this second
+	}
+	if err != nil {
+		return projections.Point{}, fmt.Errorf(
+			"--at %q: want a rev from 1 on, or a time such as 2026-11-29T12:00:00Z, or \"2026-11-29 13:00:00\" in this machine's zone", text)
 	}
 	return projections.Point{Time: events.At(t)}, nil
 }

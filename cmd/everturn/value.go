@@ -37,11 +37,8 @@ type patience time.Duration
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (p *patience) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
-	if err != nil {
-		return err
-	}
-	if d <= 0 {
-		return fmt.Errorf("%v is no time to wait", d)
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is no time to wait: want one such as 30s or 5m", text)
 	}
 	*p = patience(d)
 	return nil
