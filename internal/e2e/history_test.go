@@ -13,6 +13,7 @@ import (
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/replay"
 	"github.com/everturn/everturn/internal/verify"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
@@ -168,7 +169,7 @@ func (h history) gapAfter(moment time.Time) (time.Duration, bool) {
 }
 
 // check runs the checker over the chats, which must be at rest, with the ledger
-// of what tools did.
+// of what tools did, and decides everything in them again.
 func (c *cluster) check(r reader, keys []events.Key) {
 	c.t.Helper()
 	lines, err := tools.ReadLedger(c.ledger)
@@ -186,8 +187,13 @@ func (c *cluster) check(r reader, keys []events.Key) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
+		again := replay.New(replay.Options{})
 		for _, e := range h.entries {
 			checker.Add(e)
+			again.Add(e.Sequence, e.Commit)
+		}
+		if d := again.Difference(); d != nil {
+			c.t.Errorf("replayed: %s", d)
 		}
 	}
 	for _, v := range checker.Finish(nil) {
