@@ -143,8 +143,6 @@ func (f *fold) compare(h *history, hash string) {
 		return
 	}
 	switch {
-	case f.stored.Rev() < f.state.Rev():
-		h.breaks(RuleReplay, Place{}, "the snapshot is of rev %d, before the log begins", f.stored.Rev())
 	case f.stored.Prev() != hash:
 		h.breaks(RuleReplay, Place{}, "the snapshot is of another commit than the one of its rev")
 	case f.stored.Key() != h.key:

@@ -25,6 +25,22 @@ func TestAStateThatDependsOnClocksIsReported(t *testing.T) {
 	}
 }
 
+func TestAStateThatDiffersFromItsSnapshotsIsReported(t *testing.T) {
+	t.Parallel()
+
+	var found []Violation
+	h := newHistory(events.Key{Tenant: "acme", Chat: "ann"}, Options{}, newSchemas(nil), &found)
+	created := events.Commit{Key: h.key, Rev: 1, Events: []events.Event{events.ChatCreated{}}}
+	archived := events.Commit{Key: h.key, Rev: 2, Events: []events.Event{events.ChatArchived{}}}
+	h.fold.state = chat.State{}.Apply(created, "")
+	h.fold.shifted = h.fold.state
+	h.fold.resumed = h.fold.state.Apply(archived, "")
+	h.fold.judge(h)
+	if len(found) != 1 || found[0].Rule != RuleReplay {
+		t.Errorf("found %v, want one violation of %s", found, RuleReplay)
+	}
+}
+
 func TestRecentForgetsTheOldest(t *testing.T) {
 	t.Parallel()
 

@@ -36,6 +36,9 @@ func callMutations() []mutation {
 			return l.move(nth[events.ToolRequested](l, 1), nth[events.StepRequested](l, 1))
 		}},
 
+		{verify.RuleCalls, "changed: what is kept of an interrupted step to a call", nil, func(l log) log {
+			return change(l, 1, func(e *events.StepInterrupted) { e.Parts = []events.Part{chatgen.Call(chatgen.ToolRead, "")} })
+		}},
 		{verify.RuleResults, "dropped: a result", nil, func(l log) log { return l.drop(nth[events.ToolCompleted](l, 5)) }},
 		{verify.RuleResults, "repeated: a result", nil, func(l log) log { return l.repeat(nth[events.ToolCompleted](l, 2)) }},
 		{verify.RuleResults, "swapped: a result and its turn's end", nil, func(l log) log {

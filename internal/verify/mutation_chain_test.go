@@ -48,6 +48,10 @@ func chainMutations() []mutation {
 			l[nth[events.InputAccepted](l, 1).commit].Cause.Verb = string(protocol.VerbRename)
 			return l
 		}},
+		{verify.RuleCommands, "dropped: the id of a commit", nil, func(l log) log {
+			l[5].ID = ""
+			return l
+		}},
 		{verify.RuleCommands, "changed: the kind of a cause", nil, func(l log) log {
 			l[nth[events.ChatArchived](l, 1).commit].Cause.Kind = "weather"
 			return l
@@ -57,6 +61,9 @@ func chainMutations() []mutation {
 		}},
 
 		{verify.RuleInputs, "dropped: the start of the turn that takes what waits", nil, func(l log) log { return l.drop(nth[events.TurnStarted](l, 2)) }},
+		{verify.RuleInputs, "repeated: the acceptance of an input that was taken", nil, func(l log) log {
+			return l.insert(nth[events.TurnCompleted](l, 1), l.at(nth[events.InputAccepted](l, 1)))
+		}},
 		{verify.RuleInputs, "changed: why a failed chat goes on", stalledStory, func(l log) log {
 			l[nth[events.TurnStarted](l, 2).commit].Cause.Verb = string(protocol.VerbRename)
 			return l

@@ -46,6 +46,23 @@ func stepMutations() []mutation {
 		{verify.RuleSteps, "changed: what a step is for", nil, func(l log) log {
 			return change(l, 2, func(e *events.StepRequested) { e.Purpose = "pleasure" })
 		}},
+		{verify.RuleAttempts, "repeated: a step that has ended", nil, func(l log) log {
+			again := l.at(nth[events.StepRequested](l, 1)).(events.StepRequested)
+			again.Attempt = 2
+			return l.insert(nth[events.StepCompleted](l, 1), again)
+		}},
+		{verify.RuleAttempts, "moved: the attempt after a crash to a later commit", nil, func(l log) log {
+			return l.move(nth[events.StepRequested](l, 4), spot{nth[events.StepRequested](l, 4).commit + 1, -1})
+		}},
+		{verify.RuleAttempts, "dropped: when a failure is to be tried again", nil, func(l log) log {
+			return change(l, 1, func(e *events.StepFailed) { e.RetryAt = 0 })
+		}},
+		{verify.RuleAttempts, "dropped: everything after an attempt has begun", nil, func(l log) log {
+			return l[:nth[events.StepRequested](l, 8).commit+1]
+		}},
+		{verify.RuleSteps, "changed: another attempt to another step", nil, func(l log) log {
+			return change(l, 3, func(e *events.StepRequested) { e.Step.Step, e.Attempt = 3, 1 })
+		}},
 		{verify.RuleSteps, "dropped: the first step", nil, func(l log) log { return l.drop(nth[events.StepRequested](l, 1)) }},
 		{verify.RuleSteps, "dropped: a result before the next step", nil, func(l log) log { return l.drop(nth[events.ToolCompleted](l, 4)) }},
 		{verify.RuleSteps, "repeated: a step's request as the next step", nil, func(l log) log {

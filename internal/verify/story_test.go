@@ -113,7 +113,7 @@ func lengthStory(t *testing.T) *chatgen.Chat {
 func stories() map[string]func(*testing.T) *chatgen.Chat {
 	return map[string]func(*testing.T) *chatgen.Chat{
 		"everything": story, "lost": lostStory, "length": lengthStory, "waves": wavesStory, "alone": aloneStory, "again": againStory,
-		"interrupt": interruptStory, "stalled": stalledStory, "deadline": deadlineStory, "broken": brokenStory, "other": otherStory,
+		"interrupt": interruptStory, "stalled": stalledStory, "deadline": deadlineStory, "broken": brokenStory, "other": otherStory, "hopeless": hopelessStory,
 	}
 }
 
@@ -232,5 +232,16 @@ func otherStory(t *testing.T) *chatgen.Chat {
 	}})
 	c.Result(call(1), events.ToolOK, "done")
 	c.Answer(events.Text("done"))
+	return over(t, c)
+}
+
+// hopelessStory is a step that fails as often as it may be tried.
+func hopelessStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	for range events.MaxAttemptsPerStep {
+		c.Fail(events.ClassOverloaded)
+		c.Fire()
+	}
 	return over(t, c)
 }
