@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -18,11 +19,11 @@ import (
 )
 
 // history are the flags of commands that look into logs: those of the streams, or
-// those in an exported file.
+// those in exported files.
 type history struct {
 	remote
 
-	File string `type:"existingfile" placeholder:"FILE" help:"Read an exported file instead; no server is needed."`
+	File []string `type:"existingfile" sep:"none" placeholder:"FILE" help:"Read an exported file instead, or what log --json printed; may be given again. No server is needed."`
 }
 
 // archive is where logs are.
@@ -44,8 +45,8 @@ type chosen struct {
 
 // open calls do with the archive that the flags name.
 func (h *history) open(s *surroundings, do func(archive) error) error {
-	if h.File != "" {
-		return do(archive{read: h.readFile})
+	if len(h.File) > 0 {
+		return do(archive{read: h.readFiles})
 	}
 	return h.with(s, func(ctx context.Context, nc *nats.Conn, cl *client.Client) error {
 		reader, err := streams.OpenReader(ctx, nc, streams.Options{Domain: h.JSDomain})
@@ -86,32 +87,44 @@ func (h *history) readStreams(
 	return nil
 }
 
-func (h *history) readFile(logs chosen, take func(events.Key, verify.Entry) error) (err error) {
-	f, err := os.Open(h.File)
+func (h *history) readFiles(logs chosen, take func(events.Key, verify.Entry) error) error {
+	wanted := events.Key{Tenant: string(h.Tenant), Chat: string(logs.chat)}
+	found := logs.chat == ""
+	for _, name := range h.File {
+		err := readFile(name, func(k events.Key, e verify.Entry) error {
+			if logs.chat != "" && k != wanted {
+				return nil
+			}
+			found = true
+			return take(k, e)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !found {
+		return cli.Exit(cli.ExitNotFound, fmt.Errorf("%s has no chat %s", strings.Join(h.File, ", "), wanted))
+	}
+	return nil
+}
+
+func readFile(name string, take func(events.Key, verify.Entry) error) (err error) {
+	f, err := os.Open(name)
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	wanted := events.Key{Tenant: string(h.Tenant), Chat: string(logs.chat)}
-	found := logs.chat == ""
 	for entry, err := range verify.ReadEntries(f) {
 		var key events.Key
 		if err == nil {
 			_, key, err = protocol.ParseLogSubject(entry.Subject)
 		}
 		if err != nil {
-			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: %w", h.File, err))
+			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: %w", name, err))
 		}
-		if logs.chat != "" && key != wanted {
-			continue
-		}
-		found = true
 		if err := take(key, entry); err != nil {
 			return err
 		}
-	}
-	if !found {
-		return cli.Exit(cli.ExitNotFound, fmt.Errorf("%s has no chat %s", h.File, wanted))
 	}
 	return nil
 }

@@ -64,12 +64,15 @@ func TestReplay(t *testing.T) {
 			}
 		}
 	})
+	printed := written(t, "printed.jsonl", b.command("", "log", "c2", "--json").out)
 	for _, tt := range []struct {
 		name string
 		code int
 		args []string
 		says []string
 	}{
+		{"what log prints", 0, []string{"replay", "--file", printed}, []string{"1 chats, 3 commits, "}},
+		{"several files", 0, []string{"replay", "--file", whole, "--file", printed}, []string{"2 chats, "}},
 		{"one chat", 0, []string{"replay", "c1"}, []string{"1 chats, ", "no difference"}},
 		{"the tenant's", 0, []string{"replay"}, []string{"2 chats, "}},
 		{"every tenant's", 0, []string{"replay", "--all"}, []string{"2 chats, "}},
