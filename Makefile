@@ -20,7 +20,7 @@ help: ## show this list
 
 .PHONY: build
 build: ## build the binaries into bin/
-	go build -trimpath -o bin/ ./cmd/...
+	go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 
 .PHONY: run
 run: build ## one turn with a tool call, live, then its transcript; TEXT="…" says something else

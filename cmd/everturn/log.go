@@ -22,7 +22,7 @@ type logCommand struct {
 	remote
 	oneChat
 
-	JSON bool `help:"Print each commit as it lies in the log, one line each."`
+	JSON bool `help:"Print each commit as it lies in the log, one line each: what verify --file reads."`
 }
 
 // Run implements the command.
