@@ -75,3 +75,14 @@ func TestEveryMistakeInFlagsIsUsage(t *testing.T) {
 		}
 	}
 }
+
+func TestALevelIsReadOrRefusedInOurWords(t *testing.T) {
+	t.Parallel()
+	var l cli.Level
+	if err := l.UnmarshalText([]byte("debug")); err != nil || l.String() != "DEBUG" {
+		t.Errorf("it is %v, %v", l, err)
+	}
+	if err := l.UnmarshalText([]byte("loud")); err == nil || err.Error() != `"loud" is no level: want DEBUG, INFO, WARN or ERROR` {
+		t.Errorf("error is %v", err)
+	}
+}
