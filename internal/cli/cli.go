@@ -83,13 +83,14 @@ func Code(err error) int {
 // Main runs a command as a process: it ends with the right code, stops at the
 // first interrupt or TERM, and dies at the second.
 func Main(name string, headroom Headroom, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
-	defer headroom.reserve()()
+	release := headroom.reserve()
 	ctx, stop := untilSignal(context.Background())
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if signalled, ok := errors.AsType[*SignalError](context.Cause(ctx)); ok && errors.Is(err, context.Canceled) {
 		err = signalled // what a command says when its context ends tells nobody anything
 	}
 	stop()
+	release()
 	if err != nil && !errors.Is(err, errDone) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(Code(err))
