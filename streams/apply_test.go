@@ -210,8 +210,8 @@ func TestWhatCannotBeMadeAnewIsLeftAlone(t *testing.T) {
 	}
 }
 
-// FAULTS B59: a log that may drop commits must not be used, nor silently mended.
-func TestALogThatCouldForgetIsRefused(t *testing.T) {
+// B59: a log that may drop commits must not be used, nor silently mended.
+func TestB59ALogThatCouldForgetIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string

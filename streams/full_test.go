@@ -11,7 +11,7 @@ import (
 	"github.com/everturn/everturn/streams"
 )
 
-func TestAFullLogSaysSoAndWorksAgainAfterRoomWasMade(t *testing.T) {
+func TestB59AFullLogDropsNothingAndWorksAgainAfterRoomWasMade(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	stream := streams.LogStream(protocol.Shard(someChat, s.Log.Shards()))

@@ -225,3 +225,34 @@ func TestAFetchOutlivesItsServer(t *testing.T) {
 		t.Fatalf("got %d commands and %v, want one", len(got.deliveries), got.err)
 	}
 }
+
+func TestTheConsumerOfAPoolIsMadeAgainWhenItIsGone(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	fetched := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	fetch := func() {
+		got, err := s.Work.FetchModel(ctx, "default", 1)
+		if err == nil && len(got) == 1 {
+			err = got[0].Ack(ctx)
+		}
+		fetched <- err
+	}
+	work := protocol.ModelWork{Tenant: someChat.Tenant, Chat: someChat.Chat, Pool: "default", Attempt: 1}
+	for attempt := 1; attempt <= 2; attempt++ {
+		work.Attempt = attempt
+		go fetch()
+		if attempt > 1 {
+			if err := s.js.DeleteConsumer(ctx, streams.WorkStream, streams.ModelConsumer("default")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Work.Put(ctx, work); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-fetched; err != nil {
+			t.Fatalf("attempt %d: %v", attempt, err)
+		}
+	}
+}
