@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"time"
 
@@ -182,14 +184,16 @@ func (r *run) lie() {
 	}
 }
 
-// forge gives a snapshot another history.
+// forge gives a snapshot another history, under a checksum that fits.
 func forge(content []byte) ([]byte, error) {
 	b, err := s2.Decode(nil, content)
 	if err != nil {
 		return nil, err
 	}
+	read := json.NewDecoder(bytes.NewReader(b))
+	read.UseNumber()
 	var snapshot map[string]any
-	if err := json.Unmarshal(b, &snapshot); err != nil {
+	if err := read.Decode(&snapshot); err != nil {
 		return nil, err
 	}
 	state, ok := snapshot["state"].(map[string]any)
@@ -198,6 +202,13 @@ func forge(content []byte) ([]byte, error) {
 	}
 	other := events.Hash([]byte("another history"))
 	snapshot["hash"], state["prev"] = other, other
+	b, err = json.Marshal(state)
+	if err != nil {
+		return nil, err
+	}
+	head := fmt.Sprintf("%v %v %v %v %v ", snapshot["seq"], snapshot["rev"], other, snapshot["rules"], snapshot["prompt_rules"])
+	snapshot["sum"] = crc32.Checksum(append([]byte(head), b...), crc32.MakeTable(crc32.Castagnoli))
+	snapshot["state"] = json.RawMessage(b)
 	b, err = json.Marshal(snapshot)
 	if err != nil {
 		return nil, err
