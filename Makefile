@@ -67,6 +67,10 @@ recordings: ## plays what providers once sent to the adapters; DIR=… says wher
 e2e: ## real processes, killed at bad moments; prints what it took them
 	go test -tags processes ./internal/e2e -v -count=1 -timeout 30m
 
+.PHONY: disk
+disk: ## a disk that is really full; needs a machine that allows `unshare -rm`
+	go test -tags processes ./streams -run '^TestAFullDiskLosesNothing$$' -v -count=1
+
 # Deaths at each point between two effects.
 KILLS ?= 3
 
