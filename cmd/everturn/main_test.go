@@ -1,0 +1,20 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestMain takes away what whoever runs the tests has set for themselves.
+func TestMain(m *testing.M) {
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		for _, prefix := range []string{"EVERTURN_", "NATS_", "ANTHROPIC_", "OPENAI_"} {
+			if strings.HasPrefix(name, prefix) {
+				_ = os.Unsetenv(name) // a name that was there is one that can be unset
+			}
+		}
+	}
+	m.Run()
+}
