@@ -281,6 +281,28 @@ func TestOnlyTheLeaderIsBelieved(t *testing.T) {
 	})
 }
 
+// Where the short way is barred, as by roles of an older release, the second try
+// takes the other one.
+func TestADirectReadThatNobodyAnswersGivesWay(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	grow(t, s.Log, someChat, 1)
+	bus, err := streams.Open(t.Context(), clientOf(t, s.server).Conn(), streams.Options{Try: patience / 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(bus.Close)
+	stream := streams.LogStream(protocol.Shard(someChat, s.Log.Shards()))
+	editStream(t, s.js, stream, func(c *jetstream.StreamConfig) { c.AllowDirect = false })
+	subscribe(t, s.js.Conn(), "$JS.API.DIRECT.GET."+stream, func(*nats.Msg) {})
+	if _, err := bus.Log.Last(t.Context(), someChat); err == nil {
+		t.Error("the direct read was answered")
+	}
+	if m, err := bus.Log.Last(t.Context(), someChat); err != nil || string(m.Body) != "commit 0" {
+		t.Errorf("the second try gives %q, %v", m.Body, err)
+	}
+}
+
 // decisionReads does one of each read that a decision may rest on, and wants
 // those of these streams to be direct gets.
 func decisionReads(t *testing.T, s stage, want ...string) {

@@ -39,8 +39,6 @@ func (c *connection) findSole(ctx context.Context) {
 // connects counts the connections to a server, from 1.
 func (c *connection) connects() uint64 { return c.nc.Stats().Reconnects + 1 }
 
-func (c *connection) sole() bool { return c.soleAt.Load() == c.connects() }
-
 // readDirectly reports whether the stream is one whose messages a server that
 // is alone is asked for directly: those on which a turn waits.
 func readDirectly(stream string) bool {

@@ -20,7 +20,7 @@ import (
 //
 // The leader has every message that was ever acknowledged. A direct get is
 // answered by any replica, which may lack the newest: it is good only for what
-// is checked or may be old, and where there is only one, see [connection.sole].
+// is checked or may be old, and where there is only one, see [connection.findSole].
 type get struct {
 	Sequence uint64 `json:"seq,omitempty"`          // this one, or with Next the first from here on
 	Last     string `json:"last_by_subj,omitempty"` // the newest of this subject
@@ -34,11 +34,11 @@ func (c *connection) leader(ctx context.Context, stream string, g get) (protocol
 	if err != nil {
 		return protocol.Stored{}, err
 	}
-	if readDirectly(stream) && c.sole() {
+	if connects := c.connects(); readDirectly(stream) && c.soleAt.Load() == connects {
 		m, err := c.direct(ctx, stream, question)
 		if !errors.Is(err, errNobody) {
-			if err != nil && !errors.Is(err, protocol.ErrNotFound) {
-				c.soleAt.Store(0) // it may be this way that is barred: the next try takes the other one
+			if errors.Is(err, errNoAnswer) || errors.Is(err, context.DeadlineExceeded) {
+				c.soleAt.CompareAndSwap(connects, 0) // it may be this way that is barred: the next try takes the other one
 			}
 			return m, translate(err, "read %s", stream)
 		}
