@@ -17,8 +17,14 @@ const snapshotsStream = bucketPrefix + SnapshotsBucket
 // the snapshots port of orchestrators.
 type Snapshots struct{ c *connection }
 
+// SnapshotKey is where [SnapshotsBucket] keeps the chat's snapshot of that version
+// of its form.
+func SnapshotKey(k events.Key, version int) string {
+	return strconv.Itoa(version) + "." + k.Tenant + "." + k.Chat
+}
+
 func snapshotSubject(k events.Key, version int) string {
-	return bucketSubject(SnapshotsBucket, strconv.Itoa(version)+"."+k.Tenant+"."+k.Chat)
+	return bucketSubject(SnapshotsBucket, SnapshotKey(k, version))
 }
 
 // bucketSubject is where a bucket keeps a key.

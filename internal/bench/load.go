@@ -166,9 +166,9 @@ func (c *chatAmong) setSnapshot(ctx context.Context, content []byte) error {
 		return fmt.Errorf("bench: %w", err)
 	}
 	if content == nil {
-		err = kv.Purge(ctx, snapshotKey(c.key))
+		err = kv.Purge(ctx, streams.SnapshotKey(c.key, chat.FoldVersion))
 	} else {
-		_, err = kv.Put(ctx, snapshotKey(c.key), content)
+		_, err = kv.Put(ctx, streams.SnapshotKey(c.key, chat.FoldVersion), content)
 	}
 	if err != nil {
 		return fmt.Errorf("bench: set the snapshot: %w", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/parts"
@@ -176,7 +177,7 @@ func TestTheSnapshotOfTheHeadIsAwaited(t *testing.T) {
 func put(t *testing.T, kv jetstream.KeyValue, k events.Key, sequence int) {
 	t.Helper()
 	content := s2.Encode(nil, fmt.Appendf(nil, `{"seq":%d,"state":{}}`, sequence))
-	if _, err := kv.Put(t.Context(), snapshotKey(k), content); err != nil {
+	if _, err := kv.Put(t.Context(), streams.SnapshotKey(k, chat.FoldVersion), content); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/klauspost/compress/s2"
@@ -24,11 +23,6 @@ type lastOf interface {
 	Last(ctx context.Context, k events.Key) (protocol.Stored, error)
 }
 
-// snapshotKey is where the bucket of snapshots keeps a chat.
-func snapshotKey(k events.Key) string {
-	return strconv.Itoa(chat.FoldVersion) + "." + k.Tenant + "." + k.Chat
-}
-
 // snapshotAtHead waits until the chat's snapshot is one of its newest commit,
 // and gives it. Orchestrators write them some time after a turn.
 func (r *rig) snapshotAtHead(ctx context.Context, log lastOf, k events.Key) ([]byte, error) {
@@ -42,7 +36,7 @@ func (r *rig) snapshotAtHead(ctx context.Context, log lastOf, k events.Key) ([]b
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	watcher, err := kv.Watch(ctx, snapshotKey(k))
+	watcher, err := kv.Watch(ctx, streams.SnapshotKey(k, chat.FoldVersion))
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
