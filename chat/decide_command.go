@@ -27,6 +27,9 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 	if s.Exists() && c.Sequence != 0 && c.Sequence < s.Created() {
 		return refused(events.CodeUnknownChat, "the chat did not exist when this command was stored")
 	}
+	if c.Sequence != 0 && c.Sequence <= s.Decided() { // so long ago that its outcome is forgotten
+		return Decision{}
+	}
 	if c.Undeliverable {
 		return undeliverable(s, c)
 	}

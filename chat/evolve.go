@@ -217,12 +217,12 @@ func (s *State) remember(c events.Commit) {
 			events.ToolRequested, events.ToolStarted, events.ToolCompleted:
 		}
 	}
-	s.f.Decisions++
+	s.f.Decided = max(s.f.Decided, c.Cause.Sequence)
 	ring := s.f.Commands
 	if len(ring) == ringCommands {
 		ring = ring[1:]
 	}
-	s.f.Commands = with(ring, &decided{Number: s.f.Decisions, Reply: r})
+	s.f.Commands = with(ring, &r)
 }
 
 // with is list and then e, in a slice of its own. It has no room for more: the

@@ -38,28 +38,22 @@ type State struct {
 // fields is the explicit, sorted JSON form of a state. Every slice in it is
 // replaced, never written to.
 type fields struct {
-	Tenant    string          `json:"tenant"`
-	Chat      string          `json:"chat"`
-	Rev       uint64          `json:"rev"`
-	Created   uint64          `json:"created"`
-	Decisions uint64          `json:"decisions"`
-	Commands  []*decided      `json:"commands,omitempty"` // copied for each command, so without what they hold
-	Settings  events.Settings `json:"settings"`
-	Bodies    []body          `json:"bodies,omitempty"`
-	Archived  bool            `json:"archived"`
-	Waiting   []input         `json:"waiting,omitempty"`
-	Past      []*turn         `json:"past,omitempty"`    // ended turns, oldest first
-	Current   *turn           `json:"current,omitempty"` // the open turn
+	Tenant   string            `json:"tenant"`
+	Chat     string            `json:"chat"`
+	Rev      uint64            `json:"rev"`
+	Created  uint64            `json:"created"`
+	Decided  uint64            `json:"decided"`            // see [State.Decided]
+	Commands []*protocol.Reply `json:"commands,omitempty"` // copied for each command, so without what they hold
+	Settings events.Settings   `json:"settings"`
+	Bodies   []body            `json:"bodies,omitempty"`
+	Archived bool              `json:"archived"`
+	Waiting  []input           `json:"waiting,omitempty"`
+	Past     []*turn           `json:"past,omitempty"`    // ended turns, oldest first
+	Current  *turn             `json:"current,omitempty"` // the open turn
 
 	// Stalled is a chat whose last turn failed: what waits keeps waiting until a
 	// person sends or retries.
 	Stalled bool `json:"stalled"`
-}
-
-// decided is what the ring remembers of a command.
-type decided struct {
-	Number uint64         `json:"number"`
-	Reply  protocol.Reply `json:"reply"`
 }
 
 // body is a set of settings that a turn.started wrote out.
@@ -190,34 +184,19 @@ func (s State) At() events.Time { return s.at }
 // Created is the sequence in COMMANDS of the command that created the chat.
 func (s State) Created() uint64 { return s.f.Created }
 
-// Decisions counts the commands decided so far.
-func (s State) Decisions() uint64 { return s.f.Decisions }
+// Decided is the sequence in COMMANDS of the last command that was decided, 0 if
+// none was. Commands are decided in the order in which they are stored, so none
+// up to there is still to be decided, also when its outcome is forgotten.
+func (s State) Decided() uint64 { return s.f.Decided }
 
 // Outcome is what was decided about a command, if it is among the newest 256.
 func (s State) Outcome(command string) (protocol.Reply, bool) {
-	d := s.decided(command)
-	if d == nil {
-		return protocol.Reply{}, false
-	}
-	return d.Reply, true
-}
-
-// Age counts the commands decided after that one, if it is still remembered.
-func (s State) Age(command string) (uint64, bool) {
-	d := s.decided(command)
-	if d == nil {
-		return 0, false
-	}
-	return s.f.Decisions - d.Number, true
-}
-
-func (s State) decided(command string) *decided {
 	for i := range slices.Backward(s.f.Commands) { // the newest are asked for most
-		if s.f.Commands[i].Reply.ID == command {
-			return s.f.Commands[i]
+		if s.f.Commands[i].ID == command {
+			return *s.f.Commands[i], true
 		}
 	}
-	return nil
+	return protocol.Reply{}, false
 }
 
 // Running is the number of the open turn.

@@ -206,7 +206,8 @@ func TestInputWhileBusy(t *testing.T) {
 func TestCommandsAreDecidedOnce(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	c := chat.Command{ID: "again", Sequence: 9, Body: protocol.Rename{V: 1, Title: "one"}}
+	s.seq++
+	c := chat.Command{ID: "again", Sequence: s.seq, Body: protocol.Rename{V: 1, Title: "one"}}
 	wants(t, s.tell(c), "chat.titled")
 	wants(t, s.tell(c))
 	if r, ok := s.state.Outcome("again"); !ok || !r.OK || r.Rev != 2 {
@@ -218,6 +219,7 @@ func TestCommandsAreDecidedOnce(t *testing.T) {
 	if _, ok := s.state.Outcome("again"); ok {
 		t.Error("the ring remembers more than 256 commands")
 	}
+	wants(t, s.tell(c)) // forgotten, and still not decided again
 }
 
 func TestCommandStoredBeforeItsChatWasCreated(t *testing.T) {

@@ -19,7 +19,6 @@ type metrics struct {
 	found        metric.Int64Counter
 	rejected     metric.Int64Counter
 	helped       metric.Int64Counter
-	overtaken    metric.Int64Counter
 	givenBack    metric.Int64Counter
 	redispatched metric.Int64Counter
 	sweeps       metric.Int64Counter
@@ -57,7 +56,6 @@ func newMetrics(m metric.Meter) (metrics, error) {
 		found:        counter("commits.found", "{commit}", "Commits whose confirmation was lost and that were found stored."),
 		rejected:     counter("rejected", "{command}", "Commands answered with a no, by code."),
 		helped:       counter("helped", "{command}", "Commands decided for a delivery that somebody else holds."),
-		overtaken:    counter("overtaken", "{command}", "Stored commands deleted because they were decided long before."),
 		givenBack:    counter("given_back", "{message}", "Messages given back because they could not be settled now."),
 		redispatched: counter("redispatched", "{work}", "Work that a sweep found missing and stored again."),
 		sweeps:       counter("sweeps", "{chat}", "Chats whose dispatch a sweep repeated."),

@@ -9,11 +9,6 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
-// maxOvertaken is how many decisions ago a command may have been decided and
-// still be stored. It is well below the number of outcomes a chat remembers, so
-// that every stored command that was decided is still known to be.
-const maxOvertaken = 128
-
 // decideInOrder sees to it that h's command, and every stored one of its chat
 // before it, is decided, each in its turn. Nobody waits for another replica to
 // do its part: what that one holds and has not decided is decided here.
@@ -66,7 +61,10 @@ var errNotFresh = errors.New("the state may be old")
 // decideNext looks at the chat's next stored command and decides it if nobody
 // has.
 func (o *Orchestrator) decideNext(ctx context.Context, h *handling, at position, p patience) (position, error) {
-	next, stored, err := o.firstStored(ctx, h, at.from)
+	// Those up to the last decided one are decided, whether or not who holds them
+	// has acknowledged them yet; h's own is looked at all the same, for its answer.
+	from := max(at.from, min(at.entry.state.Decided()+1, h.own.stored.Sequence))
+	next, stored, err := o.firstStored(ctx, h, from)
 	if err != nil {
 		return position{}, err
 	}
@@ -79,10 +77,9 @@ func (o *Orchestrator) decideNext(ctx context.Context, h *handling, at position,
 		}
 		at.done = true
 		return at, nil
-	case recorded:
-		o.overtake(ctx, at.entry.state, next)
-	case next.refused != nil:
-		// Its own delivery is answered so; it has no place in the order.
+	case recorded, next.refused != nil:
+		// The same command stored twice; or its own delivery is answered with the
+		// no, and it has no place in the order.
 	default:
 		at, err = o.decideStored(ctx, h, at, next, own, p)
 	}
@@ -111,21 +108,6 @@ func (o *Orchestrator) firstStored(ctx context.Context, h *handling, from uint64
 	c.read()
 	h.deciding = ""
 	return c, true, nil
-}
-
-// overtake deletes a stored command that was decided long ago, before its
-// outcome can be forgotten.
-func (o *Orchestrator) overtake(ctx context.Context, s chat.State, c command) {
-	if age, ok := s.Age(c.id); !ok || age <= maxOvertaken {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
-	defer cancel()
-	if err := o.bus.Commands.Delete(ctx, c.stored.Sequence); err != nil {
-		o.log.Warn("overtaken command not deleted", "command", c.id, "error", err)
-		return
-	}
-	o.metrics.overtaken.Add(ctx, 1)
 }
 
 // decideStored decides one command that nobody has decided. A no that leaves no

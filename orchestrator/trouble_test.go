@@ -16,42 +16,56 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestOvertakenCommandsAreDeleted(t *testing.T) {
+// A chat remembers the outcomes of 256 commands. That one of them is forgotten
+// does not make a command that is still stored a new one.
+func TestWhatOthersDecidedLongAgoIsNotDecidedAgain(t *testing.T) {
 	t.Parallel()
 
-	inBubble(t, func(r *rig) {
-		r.start(answers(says("fine")), nil).stopped()
-		first := r.start(answers(says("fine")), nil)
-		r.do(chatA, create())
-		first.stopped()
-		r.command(chatA, protocol.Rename{V: protocol.Version, Title: "the first"})
-		stuck, err := r.server.Process("stuck").Orchestrator().Commands.Fetch(r.Context(), 1)
-		if err != nil {
-			r.Fatal(err)
-		}
-		o := r.start(answers(says("fine")), nil)
-		const commands = 200
-		for range commands {
-			r.do(chatA, protocol.Rename{V: protocol.Version, Title: "another"})
-			if err := stuck[0].InProgress(r.Context()); err != nil {
-				r.Fatal(err)
-			}
-		}
-		if n := o.counted("overtaken"); n != 1 {
-			r.Errorf("%d commands overtaken, want 1", n)
-		}
-		// Its holder wakes up: it is neither decided again nor lost.
-		if err := stuck[0].Later(r.Context(), 0); err != nil {
-			r.Fatal(err)
-		}
-		r.eventually("nothing is stored any more", func() bool {
-			_, err := r.server.Process("x").Orchestrator().Commands.Oldest(r.Context(), 0)
-			return errors.Is(err, protocol.ErrNotFound)
+	for _, tt := range []struct {
+		name          string
+		before, after int // commands in the stuck process, and behind them
+	}{
+		{"one is stuck and many follow", 1, 300},
+		{"many are stuck and helped in one go", 600, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(r *rig) {
+				first := r.start(answers(says("fine")), nil)
+				r.do(chatA, create())
+				first.stopped()
+				rename := protocol.Rename{V: protocol.Version, Title: "another"}
+				for range tt.before {
+					r.command(chatA, rename)
+				}
+				stuck, err := r.server.Process("stuck").Orchestrator().Commands.Fetch(r.Context(), tt.before)
+				if err != nil || len(stuck) != tt.before {
+					r.Fatalf("%d commands fetched, want %d (%v)", len(stuck), tt.before, err)
+				}
+				r.start(answers(says("fine")), nil)
+				for range tt.after {
+					r.do(chatA, rename)
+					for _, d := range stuck {
+						if err := d.InProgress(r.Context()); err != nil {
+							r.Fatal(err)
+						}
+					}
+				}
+				for _, d := range stuck { // their holder wakes up
+					if err := d.Later(r.Context(), 0); err != nil {
+						r.Fatal(err)
+					}
+				}
+				r.eventually("nothing is stored any more", func() bool {
+					_, err := r.server.Process("x").Orchestrator().Commands.Oldest(r.Context(), 0)
+					return errors.Is(err, protocol.ErrNotFound)
+				})
+				if n := len(eventsOf[events.ChatTitled](r, chatA)); n != tt.before+tt.after {
+					r.Errorf("%d titles, want %d", n, tt.before+tt.after)
+				}
+			})
 		})
-		if n := len(eventsOf[events.ChatTitled](r, chatA)); n != commands+1 {
-			r.Errorf("%d titles, want %d", n, commands+1)
-		}
-	})
+	}
 }
 
 // garbled is work, or timers, whose next message cannot be read.
