@@ -95,9 +95,7 @@ func (o *Orchestrator) runAttempt(ctx context.Context, l *listener, deliveries u
 	}
 	o.attempts.add(l) // before the chat is looked at: a stop message that comes from now on is heard
 	defer o.attempts.remove(l)
-	// The leader's word, not the cache: a timer of long ago may have dispatched
-	// this attempt once more just when it ended elsewhere, and asking costs money.
-	e, err := o.freshly(ctx, k)
+	e, err := o.beforeAsking(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -184,6 +182,19 @@ func (o *Orchestrator) settleInTurn(ctx context.Context, k events.Key, m chat.Me
 		return outcome{}, err
 	}
 	return <-settled, nil
+}
+
+// beforeAsking gives the state in which w's model is asked, or not. Asking costs
+// money, and a timer of long ago may have dispatched this attempt once more just
+// when it ended elsewhere. So it is the leader's word, unless the commit that the
+// cache ends with is also the newest one that this process was told of.
+func (o *Orchestrator) beforeAsking(ctx context.Context, w protocol.ModelWork) (entry, error) {
+	k := w.Key()
+	e, ok := o.cache.get(k)
+	if ok && e.state.AttemptOpen(w.Step, w.Attempt) && o.heads.newest(k) == e.sequence {
+		return e, nil
+	}
+	return o.freshly(ctx, k)
 }
 
 // freshly is fresh, tried again until it works or the orchestrator stops: a

@@ -61,6 +61,18 @@ func (h *heads) see(head protocol.Head) {
 	}
 }
 
+// newest is the sequence of the newest commit seen of a chat that owes; 0 of one
+// that owes nothing, or was not seen yet.
+func (h *heads) newest(k events.Key) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known, ok := h.owing[k]
+	if !ok {
+		return 0
+	}
+	return known.sequence
+}
+
 // ready says that every chat has been seen.
 func (h *heads) ready() {
 	select {

@@ -13,7 +13,7 @@ type Headroom int
 
 // Headroom of the commands. A turn makes some 100 KB of garbage.
 const (
-	ServiceHeadroom Headroom = 128 << 20 // what can run an orchestrator or a server; commands that end soon never use it
+	ServiceHeadroom Headroom = 256 << 20 // what can run an orchestrator or a server; commands that end soon never use it
 	RunnerHeadroom  Headroom = 16 << 20  // tool runners, of which a machine may have many
 )
 
