@@ -17,11 +17,13 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/projections"
+	"github.com/everturn/everturn/protocol"
 )
 
 // chatCommand is `everturn chat`.
 type chatCommand struct {
 	remote
+	settingsFlags
 
 	Chat chatName `help:"Go on with this chat; it is made if it does not exist. Default: a new one."`
 	JSON bool     `help:"Print everything that happens as JSON, one object a line."`
@@ -156,7 +158,7 @@ func (t *talk) verdict(err error) error {
 // say says a line and shows what follows until its turn has ended.
 func (t *talk) say(ctx context.Context, text string) error {
 	try, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
-	reply, err := t.client.Send(try, t.chat, text)
+	reply, err := t.client.SendInput(try, t.chat, protocol.Send{Parts: []events.Part{events.Text(text)}, Settings: t.c.settings()})
 	cancel()
 	if err != nil {
 		return err

@@ -30,6 +30,13 @@ type grammar struct {
 	Projections projectionsCommand `cmd:"" help:"Answer queries about chats until stopped."`
 	Send        sendCommand        `cmd:"" help:"Say something in a chat; without one, in a new chat."`
 	Interrupt   interruptCommand   `cmd:"" help:"Stop a turn."`
+	Retry       retryCommand       `cmd:"" help:"Ask the model once more for the step that failed."`
+	Continue    continueCommand    `cmd:"" help:"Go on where a turn stopped."`
+	Withdraw    withdrawCommand    `cmd:"" help:"Take back an input that waits."`
+	Configure   configureCommand   `cmd:"" help:"Change a chat's settings, from its next turn on."`
+	Rename      renameCommand      `cmd:"" help:"Give a chat a title."`
+	Archive     archiveCommand     `cmd:"" help:"Put a chat away, until something is said in it."`
+	Unarchive   unarchiveCommand   `cmd:"" help:"Bring an archived chat back."`
 	Chat        chatCommand        `cmd:"" help:"Talk to the assistant, line by line."`
 	Tail        tailCommand        `cmd:"" help:"Show what happens in a chat while it happens."`
 	Transcript  transcriptCommand  `cmd:"" help:"Show a chat as people read it."`

@@ -117,6 +117,7 @@ func something(text string) (string, error) {
 // sendCommand is `everturn send`.
 type sendCommand struct {
 	remote
+	settingsFlags
 
 	Chat chatName `help:"Which chat; it is made if it does not exist. Default: a new one."`
 	Mode string   `enum:"queue,reject" default:"queue" help:"What to do while a turn runs: queue or reject."`
@@ -135,25 +136,9 @@ func (c *sendCommand) Run(s *surroundings) error {
 		return err
 	}
 	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
-		chat, r, err := cl.SendNew(ctx, string(c.Chat), protocol.Send{Parts: []events.Part{events.Text(said)}, Mode: events.SendMode(c.Mode)})
+		chat, r, err := cl.SendNew(ctx, string(c.Chat), protocol.Send{
+			Parts: []events.Part{events.Text(said)}, Mode: events.SendMode(c.Mode), Settings: c.settings(),
+		})
 		return s.decided(chat, r, err, c.JSON)
-	})
-}
-
-// interruptCommand is `everturn interrupt`.
-type interruptCommand struct {
-	remote
-	oneChat
-
-	Turn   int    `help:"Which turn; without it, whatever turn runs when the command's place comes."`
-	Reason string `help:"Why; stands in the log."`
-	JSON   bool   `help:"Print the outcome as one JSON object."`
-}
-
-// Run implements the command.
-func (c *interruptCommand) Run(s *surroundings) error {
-	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
-		r, err := cl.Interrupt(ctx, string(c.Chat), c.Turn, c.Reason)
-		return s.decided(string(c.Chat), r, err, c.JSON)
 	})
 }

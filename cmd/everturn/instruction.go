@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/protocol"
+)
+
+// instruction are the flags of commands that tell a chat something, and print what
+// was decided.
+type instruction struct {
+	remote
+
+	JSON bool `help:"Print the outcome as one JSON object."`
+}
+
+// to gives it to the chat.
+func (c *instruction) to(s *surroundings, chat chatName, body protocol.Body) error {
+	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
+		r, err := cl.Command(ctx, string(chat), body)
+		return s.decided(string(chat), r, err, c.JSON)
+	})
+}
+
+// interruptCommand is `everturn interrupt`.
+type interruptCommand struct {
+	instruction
+	oneChat
+
+	Turn   int    `help:"Which turn; without it, whatever turn runs when the command's place comes."`
+	Reason string `help:"Why; stands in the log."`
+}
+
+// Run implements the command.
+func (c *interruptCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Interrupt{V: protocol.Version, Turn: c.Turn, Reason: c.Reason})
+}
+
+// retryCommand is `everturn retry`.
+type retryCommand struct {
+	instruction
+	oneChat
+
+	Turn int `help:"Which turn; without it, the last."`
+}
+
+// Run implements the command.
+func (c *retryCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Retry{V: protocol.Version, Turn: c.Turn})
+}
+
+// continueCommand is `everturn continue`.
+type continueCommand struct {
+	instruction
+	oneChat
+
+	Turn int `help:"Which turn; without it, the last."`
+}
+
+// Run implements the command.
+func (c *continueCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Continue{V: protocol.Version, Turn: c.Turn})
+}
+
+// withdrawCommand is `everturn withdraw`.
+type withdrawCommand struct {
+	instruction
+
+	Chat  chatName `arg:"" help:"Which chat."`
+	Input string   `arg:"" help:"Which input: the id that its send was answered with."`
+}
+
+// Run implements the command.
+func (c *withdrawCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Withdraw{V: protocol.Version, Input: c.Input})
+}
+
+// renameCommand is `everturn rename`.
+type renameCommand struct {
+	instruction
+
+	Chat  chatName `arg:"" help:"Which chat."`
+	Title string   `arg:"" help:"The new title, in quotes."`
+}
+
+// Run implements the command.
+func (c *renameCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Rename{V: protocol.Version, Title: c.Title})
+}
+
+// archiveCommand is `everturn archive`.
+type archiveCommand struct {
+	instruction
+	oneChat
+}
+
+// Run implements the command.
+func (c *archiveCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Archive{V: protocol.Version})
+}
+
+// unarchiveCommand is `everturn unarchive`.
+type unarchiveCommand struct {
+	instruction
+	oneChat
+}
+
+// Run implements the command.
+func (c *unarchiveCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Unarchive{V: protocol.Version})
+}
+
+// configureCommand is `everturn configure`.
+type configureCommand struct {
+	instruction
+	oneChat
+	settingsFlags
+}
+
+// Run implements the command.
+func (c *configureCommand) Run(s *surroundings) error {
+	settings := c.settings()
+	if settings == nil {
+		return cli.Exit(cli.ExitUsage, errors.New("nothing to change: name a setting, for example --model"))
+	}
+	return c.to(s, c.Chat, protocol.Configure{V: protocol.Version, Settings: *settings})
+}
+
+// settingsFlags are settings of a chat, or of one turn of it.
+type settingsFlags struct {
+	Model  string   `group:"settings" placeholder:"NAME" help:"Which model answers; everturn models list names them."`
+	System string   `group:"settings" placeholder:"TEXT" help:"What the model is told before everything else."`
+	Tools  []string `group:"settings" placeholder:"NAME,..." help:"The only tools that it may call; none is no tool at all."`
+	Steps  int      `group:"settings" placeholder:"N" help:"The most steps before somebody must speak again."`
+}
+
+// noTools stands in place of the names of tools.
+const noTools = "none"
+
+// settings are those that were named; nil if none was.
+func (f *settingsFlags) settings() *events.Settings {
+	s := events.Settings{Model: f.Model, System: f.System}
+	if f.Tools != nil {
+		tools := f.Tools
+		if len(tools) == 1 && tools[0] == noTools {
+			tools = []string{}
+		}
+		s.Tools = &tools
+	}
+	if f.Steps != 0 {
+		s.Limits = &events.Limits{Steps: f.Steps}
+	}
+	if s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil {
+		return nil
+	}
+	return &s
+}
