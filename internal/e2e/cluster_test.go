@@ -39,8 +39,11 @@ func TestMain(m *testing.M) {
 }
 
 func build(dir string) error {
-	for _, name := range []string{"everturn", "orchestrator", "toolrunner"} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, name), "../../cmd/"+name)
+	for name, of := range map[string]string{
+		"everturn": "../../cmd/everturn", "orchestrator": "../../cmd/orchestrator", "toolrunner": "../../cmd/toolrunner",
+		"nats-server": "github.com/nats-io/nats-server/v2", // in the version that we are tested with
+	} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, name), of)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", name, err, out)
 		}
@@ -54,7 +57,8 @@ type cluster struct {
 	t       *testing.T
 	dir     string
 	port    int
-	url     string
+	url     string            // for whoever has no user of their own
+	users   map[string]string // url of each user; empty: there is only one
 	ledger  string
 	ackWait time.Duration
 	script  string
@@ -82,6 +86,15 @@ type settings struct {
 // what the processes wrote is shown if it failed.
 func startCluster(t *testing.T, s settings) *cluster {
 	t.Helper()
+	c := newCluster(t, s)
+	c.startServer()
+	c.everturn("streams", "apply")
+	return c
+}
+
+// newCluster is one in which nothing runs yet.
+func newCluster(t *testing.T, s settings) *cluster {
+	t.Helper()
 	dir := t.TempDir()
 	c := &cluster{
 		t: t, dir: dir, port: freePort(t), ledger: filepath.Join(dir, "ledger"), ackWait: s.ackWait,
@@ -92,9 +105,15 @@ func startCluster(t *testing.T, s settings) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.stop)
-	c.startServer()
-	c.everturn("streams", "apply")
 	return c
+}
+
+// urlOf is how a user connects.
+func (c *cluster) urlOf(user string) string {
+	if url, ok := c.users[user]; ok {
+		return url
+	}
+	return c.url
 }
 
 func freePort(t *testing.T) int {
@@ -130,19 +149,19 @@ func (c *cluster) startServer() {
 
 func (c *cluster) startOrchestrator(name string) {
 	c.t.Helper()
-	c.start(name, "orchestrator", "--server", c.url, "--script", c.script, "--ack-wait", c.ackWait.String(),
+	c.start(name, "orchestrator", "--server", c.urlOf(userOrchestrator), "--script", c.script, "--ack-wait", c.ackWait.String(),
 		"--metrics", c.metricsAddress(name))
 }
 
 func (c *cluster) startRunner(name string) {
 	c.t.Helper()
-	c.start(name, "toolrunner", "--server", c.url, "--ledger", c.ledger, "--workspace", c.dir, "--ack-wait", c.ackWait.String(),
+	c.start(name, "toolrunner", "--server", c.urlOf(userRunner), "--ledger", c.ledger, "--workspace", c.dir, "--ack-wait", c.ackWait.String(),
 		"--metrics", c.metricsAddress(name))
 }
 
 func (c *cluster) startProjections(name string) {
 	c.t.Helper()
-	c.start(name, "everturn", "projections", "--server", c.url)
+	c.start(name, "everturn", "projections", "--server", c.urlOf(userProjection))
 }
 
 // everturn runs a command of the command line and gives what it printed.
@@ -176,7 +195,8 @@ func (c *cluster) startPiped(name, program string, args ...string) (*process, *o
 	return p, r
 }
 
-func (c *cluster) launch(name string, cmd *exec.Cmd) *process {
+// launch starts a program, with variables that only it has.
+func (c *cluster) launch(name string, cmd *exec.Cmd, variables ...string) *process {
 	c.t.Helper()
 	p := &process{name: name, cmd: cmd, log: filepath.Join(c.dir, name+".log"), done: make(chan struct{})}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -188,7 +208,7 @@ func (c *cluster) launch(name string, cmd *exec.Cmd) *process {
 	if cmd.Stdout == nil {
 		cmd.Stdout = log
 	}
-	cmd.Env = append(os.Environ(), "NATS_URL=", "EVERTURN_LOG_LEVEL=INFO")
+	cmd.Env = append(append(os.Environ(), "NATS_URL=", "EVERTURN_LOG_LEVEL=INFO"), variables...)
 	if err := cmd.Start(); err != nil {
 		c.t.Fatalf("start %s: %v", name, err)
 	}
