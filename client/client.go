@@ -39,6 +39,10 @@ const (
 	replyTry  = 2 * time.Second
 	queryTry  = 5 * time.Second
 	storeWait = 250 * time.Millisecond // between two tries
+
+	// electionTime is longer than a cluster takes to find a new leader. Until
+	// then nobody takes commands there.
+	electionTime = 20 * time.Second
 )
 
 // replyChan is how many replies to one command may wait. It has one, or the same
@@ -88,7 +92,8 @@ func (e *UndecidedError) Error() string {
 func (e *UndecidedError) Unwrap() error { return e.Err }
 
 // ErrNoStreams means that nothing on the server takes commands: the streams were
-// not set up, or the connection is not allowed to use them.
+// not set up, or the connection is not allowed to use them. In a cluster it comes
+// after a while only, since the leader that takes them may be about to be elected.
 var ErrNoStreams = errors.New("no stream takes this command; set the streams up with `everturn streams apply`, or check the permissions")
 
 // ErrNotAllowed means that the server refuses what the connection's user tries.
@@ -155,6 +160,7 @@ func (c *Client) Submit(ctx context.Context, chat, id string, body protocol.Body
 
 // store publishes until the stream has taken the message.
 func (c *Client) store(ctx context.Context, msg *nats.Msg) error {
+	elected := time.Now().Add(electionTime)
 	for {
 		try, cancel := context.WithTimeout(ctx, storeTry)
 		answer, err := c.nc.RequestMsgWithContext(try, msg)
@@ -165,7 +171,9 @@ func (c *Client) store(ctx context.Context, msg *nats.Msg) error {
 		case errors.Is(err, nats.ErrMaxPayload): // the server takes no message of this size at all
 			return tooLarge(msg)
 		case errors.Is(err, nats.ErrNoResponders):
-			return ErrNoStreams
+			if c.nc.ConnectedClusterName() == "" || time.Now().After(elected) {
+				return ErrNoStreams
+			}
 		case c.refused(msg.Subject):
 			return fmt.Errorf("store the command: %w", ErrNotAllowed)
 		case ctx.Err() != nil, errors.Is(err, nats.ErrConnectionClosed):
