@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,7 +99,7 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 	a := m.Answer
 	e := events.StepCompleted{
 		Step: m.Step, Attempt: m.Attempt, Stop: a.Stop, RawStop: a.RawStop, Usage: a.Usage,
-		CostMicros: a.CostMicros, Provider: a.Provider, Timing: m.Timing,
+		CostMicros: a.CostMicros, Provider: a.Provider, Timing: m.Timing, RawUsage: rawUsage(a.RawUsage),
 	}
 	_, st := s.lastStep()
 	for _, p := range a.Parts {
@@ -119,6 +120,25 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 	}
 	calls := settleCalls(&e, s.effective(s.f.Current), m.Schemas)
 	return append([]events.Event{e}, calls...)
+}
+
+// rawUsage is what is kept of a provider's reports: the newest that there is room
+// for, whole ones only.
+func rawUsage(reports []string) []string {
+	var kept []string
+	room := events.MaxRawUsageBytes
+	for _, report := range slices.Backward(reports) {
+		report = events.RepairText(report)
+		if report == "" {
+			continue
+		}
+		if room -= len(report); room < 0 {
+			break
+		}
+		kept = append(kept, report)
+	}
+	slices.Reverse(kept)
+	return kept
 }
 
 // isOwn reports whether content of this type is given back only to the model it

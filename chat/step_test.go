@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,18 @@ func TestAttempts(t *testing.T) {
 			wants(t, s.tell(retryDue(1)), "step.requested")
 			wants(t, s.tell(retryDue(1)))
 			wants(t, s.tell(retryDue(2)))
+		}},
+		{"what the provider says of usage is kept word for word, as far as there is room", func(t *testing.T, s *story) {
+			s.send("a")
+			large := `{"x":"` + strings.Repeat("x", events.MaxRawUsageBytes-20) + `"}`
+			list := s.tell(chat.AttemptEnded{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Answer: &model.Answer{
+				Parts: []events.Part{events.Text("b")}, Stop: events.StopEnd,
+				RawUsage: []string{`{"too":"old"}`, large, "", "{\"n\": 1,\n\"a\":\"\x00\"}"},
+			}})
+			want := []string{large, "{\"n\": 1,\n\"a\":\"\"}"}
+			if got := find[events.StepCompleted](t, list).RawUsage; !slices.Equal(got, want) {
+				t.Errorf("kept %.80q", got)
+			}
 		}},
 		{"S2.2 Retry-After is kept to, absurd ones are ignored", func(t *testing.T, s *story) {
 			s.send("a")

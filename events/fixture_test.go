@@ -151,6 +151,14 @@ func examples() map[events.Type]example {
 	}
 }
 
+// grown has the events that have got fields since the first release, with all of
+// them set. The frozen file of such an event stays what it is; here it has another.
+func grown() map[events.Type]events.Event {
+	completed := examples()["step.completed.v1"].full.(events.StepCompleted)
+	completed.RawUsage = []string{`{"input_tokens":100,"service_tier":"standard"}`, `{"output_tokens": 20}`}
+	return map[events.Type]events.Event{completed.EventType(): completed}
+}
+
 func everyEffective() *events.Effective {
 	return &events.Effective{
 		Model: "script/demo", Pool: "default", System: "Be brief.",

@@ -10,6 +10,7 @@ const (
 	MaxArgumentsBytes = 256 << 10 // arguments of one call
 	MaxPartialBytes   = 256 << 10 // text kept of an interrupted step
 	MaxResultBytes    = 32 << 10  // of a tool's result, shown to the model
+	MaxRawUsageBytes  = 4 << 10   // of a provider's own reports of usage
 	MaxErrorChars     = 500       // of an error's message, shown to people
 
 	MaxWaitingInputs    = 64  // inputs of one chat that wait for their turn

@@ -178,6 +178,11 @@ func TestFixturesAreReadAsThePlainWayReadsThem(t *testing.T) {
 			sameAsPlain(t, sameBytesAsPlain(t, c))
 		}
 	}
+	for _, e := range grown() {
+		c := fullCommit()
+		c.Events = []events.Event{e}
+		sameAsPlain(t, sameBytesAsPlain(t, c))
+	}
 }
 
 type spelling struct {

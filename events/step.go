@@ -48,6 +48,12 @@ type StepCompleted struct {
 	// CostMicros is in millionths of the price table's currency; nil means the
 	// model is not in the table, which is not the same as free.
 	CostMicros *int64 `json:"cost_micros,omitempty"`
+
+	// RawUsage is what the provider itself reported of usage, each report as it
+	// came: JSON as text, with whatever else it counts. The newest stands last;
+	// before it the one of the answer's beginning, where the format has one. What
+	// is over [MaxRawUsageBytes] in all is left out, the older first.
+	RawUsage []string `json:"raw_usage,omitempty"`
 }
 
 // Provider is what the provider calls an answer, for asking its support.

@@ -135,6 +135,10 @@ type Answer struct {
 	Usage      events.Usage
 	CostMicros *int64
 	Provider   events.Provider
+
+	// RawUsage is what the provider reported of usage, word for word; see
+	// [events.StepCompleted].
+	RawUsage []string
 }
 
 // Error is why an attempt brought no answer.

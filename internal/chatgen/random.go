@@ -205,6 +205,9 @@ func (d *Driver) attempt(w protocol.ModelWork) chat.Message {
 			Parts: d.parts(), Stop: d.stop(), Usage: events.Usage{Input: 7, Output: 3},
 			Provider: events.Provider{Name: "scripted"},
 		}
+		if d.yes(4) {
+			a.RawUsage = []string{`{"input":7}`, `{"output": 3}`}
+		}
 		m.Answer = &a
 	}
 	return m

@@ -107,6 +107,7 @@ func Differences(p Played, want oracle.Reading) []string {
 	differ("usage", oracle.Usage{
 		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Thought: u.Reasoning,
 	}, want.Usage)
+	differ("usage word for word", strings.Join(p.Answer.RawUsage, "\n"), strings.Join(want.Reports, "\n"))
 	return found
 }
 

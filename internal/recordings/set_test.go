@@ -88,35 +88,35 @@ func TestSmallSet(t *testing.T) { //nolint:paralleltest // it looks for goroutin
 // readings are what the oracle has to say of the small set: it is judged, too.
 var readings = map[string]oracle.Reading{
 	"anthropic-text": {
-		Whole: true, Text: "Grüße aus 北京 🌍.", Stop: "end_turn", Usage: oracle.Usage{Input: 20, Output: 9, CacheRead: 5, CacheWrite: 3},
+		Whole: true, Reports: []string{`{"input_tokens":20,"output_tokens":1,"cache_read_input_tokens":5,"cache_creation_input_tokens":3}`, `{"output_tokens":9}`}, Text: "Grüße aus 北京 🌍.", Stop: "end_turn", Usage: oracle.Usage{Input: 20, Output: 9, CacheRead: 5, CacheWrite: 3},
 	},
 	"anthropic-calls": {
-		Whole: true, Thought: "Two looks will do.", Text: "Let me see.", Stop: "tool_use", Usage: oracle.Usage{Input: 31, Output: 44, Thought: 12},
+		Whole: true, Reports: []string{`{"input_tokens":31,"output_tokens":1}`, `{"output_tokens":44,"output_tokens_details":{"thinking_tokens":12}}`}, Thought: "Two looks will do.", Text: "Let me see.", Stop: "tool_use", Usage: oracle.Usage{Input: 31, Output: 44, Thought: 12},
 		Calls: []oracle.Call{
 			{ID: "toolu_01", Name: "look", Arguments: `{"place": "roof", "deep": true}`},
 			{ID: "toolu_02", Name: "wait", Arguments: `{}`},
 		},
 	},
-	"anthropic-redacted": {Whole: true, Text: "Done.", Stop: "stop_sequence", Usage: oracle.Usage{Input: 7, Output: 2}},
+	"anthropic-redacted": {Whole: true, Reports: []string{`{"input_tokens":7,"output_tokens":1}`, `{"output_tokens":2}`}, Text: "Done.", Stop: "stop_sequence", Usage: oracle.Usage{Input: 7, Output: 2}},
 	"anthropic-again": {
-		Whole: true, Stop: "tool_use", Usage: oracle.Usage{Input: 4, Output: 6},
+		Whole: true, Reports: []string{`{"input_tokens":4,"output_tokens":1}`, `{"output_tokens":6}`}, Stop: "tool_use", Usage: oracle.Usage{Input: 4, Output: 6},
 		Calls: []oracle.Call{{ID: "toolu_b", Name: "look", Arguments: `{"n":2}`}},
 	},
-	"anthropic-search":     {Whole: true, Text: "It rains.", Stop: "pause_turn", Usage: oracle.Usage{Input: 11, Output: 21}},
+	"anthropic-search":     {Whole: true, Reports: []string{`{"input_tokens":11,"output_tokens":1}`, `{"output_tokens":21}`}, Text: "It rains.", Stop: "pause_turn", Usage: oracle.Usage{Input: 11, Output: 21}},
 	"anthropic-overloaded": {Failed: true},
 	"chat-text": {
-		Whole: true, Text: "Grüße aus 北京 🌍.", Stop: "stop", Usage: oracle.Usage{Input: 6, Output: 9, CacheRead: 14},
+		Whole: true, Reports: []string{`{"prompt_tokens":20,"completion_tokens":9,"total_tokens":29,"prompt_tokens_details":{"cached_tokens":14}}`}, Text: "Grüße aus 北京 🌍.", Stop: "stop", Usage: oracle.Usage{Input: 6, Output: 9, CacheRead: 14},
 	},
 	"chat-calls": {
-		Whole: true, Thought: "Two looks will do.", Stop: "tool_calls", Usage: oracle.Usage{Input: 30, Output: 44, Thought: 12},
+		Whole: true, Reports: []string{`{"prompt_tokens":30,"completion_tokens":32,"total_tokens":74,"completion_tokens_details":{"reasoning_tokens":12}}`}, Thought: "Two looks will do.", Stop: "tool_calls", Usage: oracle.Usage{Input: 30, Output: 44, Thought: 12},
 		Calls: []oracle.Call{
 			{ID: "call_a", Name: "look", Arguments: `{"place": "roof"}`},
 			{ID: "call_b", Name: "wait", Arguments: `{}`},
 		},
 	},
 	"chat-onlydone":   {Whole: true, Text: "No reason is given."},
-	"chat-onlyfinish": {Whole: true, Text: "No end is", Stop: "length", Usage: oracle.Usage{Input: 3, Output: 3}},
-	"chat-pieces":     {Whole: true, Thought: "Hm.", Text: "Said in pieces.", Stop: "stop", Usage: oracle.Usage{Input: 8, Output: 10, Thought: 4}},
+	"chat-onlyfinish": {Whole: true, Reports: []string{`{"prompt_tokens":3,"completion_tokens":3,"total_tokens":6}`}, Text: "No end is", Stop: "length", Usage: oracle.Usage{Input: 3, Output: 3}},
+	"chat-pieces":     {Whole: true, Reports: []string{`{"prompt_tokens":8,"completion_tokens":10,"total_tokens":18,"completion_tokens_details":{"reasoning_tokens":4}}`}, Thought: "Hm.", Text: "Said in pieces.", Stop: "stop", Usage: oracle.Usage{Input: 8, Output: 10, Thought: 4}},
 	"chat-failed":     {Failed: true},
 }
 

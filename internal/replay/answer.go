@@ -20,6 +20,7 @@ func (h *History) answers(c events.Commit, e events.StepCompleted, ended chat.At
 	ended.Timing = e.Timing
 	ended.Answer = &model.Answer{
 		Parts: parts, Stop: e.Stop, RawStop: e.RawStop, Usage: e.Usage, CostMicros: e.CostMicros, Provider: e.Provider,
+		RawUsage: e.RawUsage,
 	}
 	tools := h.called(parts)
 	known := make(map[events.Digest]*chat.Schema)

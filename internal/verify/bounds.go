@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -40,6 +41,10 @@ func (h *history) eventSize(e events.Event) {
 	case events.StepRequested:
 		if e.Attempt > events.MaxAttemptsPerStep {
 			h.breaks(RuleBounds, Place{}, "step %s has %d attempts, at most %d may be", e.Step, e.Attempt, events.MaxAttemptsPerStep)
+		}
+	case events.StepCompleted:
+		if n := len(strings.Join(e.RawUsage, "")); n > events.MaxRawUsageBytes {
+			h.breaks(RuleBounds, Place{}, "step %s keeps reports of usage of %d bytes, at most %d may be", e.Step, n, events.MaxRawUsageBytes)
 		}
 	case events.StepInterrupted:
 		if n := textBytes(e.Parts); n > events.MaxPartialBytes {

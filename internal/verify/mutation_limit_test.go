@@ -26,6 +26,11 @@ func limitMutations() []mutation {
 				e.Parts[0].Bytes = events.MaxArgumentsBytes + 1
 			})
 		}},
+		{verify.RuleBounds, "repeated: what a provider said of usage, to more than is kept", nil, func(l log) log {
+			return change(l, 1, func(e *events.StepCompleted) {
+				e.RawUsage = slices.Repeat([]string{`{"output_tokens":5}`}, events.MaxRawUsageBytes/16)
+			})
+		}},
 		{verify.RuleBounds, "repeated: a call, more often than a step may have", nil, func(l log) log {
 			return change(l, 1, func(e *events.StepCompleted) { e.Parts = slices.Repeat(e.Parts, events.MaxCallsPerStep) })
 		}},

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/model"
@@ -13,6 +14,7 @@ func (r *reader) Answer() model.Answer {
 		RawStop:  r.stop,
 		Usage:    r.usage.ours(),
 		Provider: events.Provider{ResponseID: r.message.ID, Model: r.message.Model},
+		RawUsage: r.usage.reports(),
 	}
 	calls := 0
 	for _, b := range r.blocks {
@@ -89,8 +91,15 @@ func stop(raw string, calls int) events.Stop {
 }
 
 // usage is what the provider has counted so far. Each report replaces what it
-// names of the one before.
+// names of the one before. The first, which comes with the beginning, names things
+// that no later one does.
 type usage struct {
+	counted       counted
+	first, newest string // word for word
+}
+
+// counted is what we understand of a report.
+type counted struct {
 	Input      int64 `json:"input_tokens"`
 	Output     int64 `json:"output_tokens"`
 	CacheRead  int64 `json:"cache_read_input_tokens"`
@@ -100,17 +109,37 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
+// begin takes the report that comes with the beginning of a message.
+func (u *usage) begin(raw json.RawMessage) {
+	*u = usage{}
+	u.first = u.count(raw)
+}
+
+// add takes a later report.
 func (u *usage) add(raw json.RawMessage) {
-	if len(raw) == 0 {
-		return
+	if report := u.count(raw); report != "" {
+		u.newest = report
 	}
-	next := *u
+}
+
+// count gives a report word for word, "" if it is none.
+func (u *usage) count(raw json.RawMessage) string {
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	next := u.counted
 	_ = json.Unmarshal(raw, &next) // what cannot be read is left as it was; a count never fails an answer
-	*u = next
+	u.counted = next
+	return string(raw)
+}
+
+func (u usage) reports() []string {
+	return slices.DeleteFunc([]string{u.first, u.newest}, func(s string) bool { return s == "" })
 }
 
 func (u usage) ours() events.Usage {
+	c := u.counted
 	return events.Usage{
-		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Reasoning: u.Details.Thinking,
+		Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, Reasoning: c.Details.Thinking,
 	}
 }

@@ -36,6 +36,22 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// The first report and the newest are kept as they came, with what we do not count.
+func TestReportsWordForWord(t *testing.T) {
+	t.Parallel()
+	report := func(usage string) string {
+		return stream(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":` + usage + `}`)
+	}
+	h := answered(t, stream(start), text(0, "so"), report(`{"output_tokens": 2}`), report(`{"output_tokens": 9, "server_tool_use": {"searches":1}}`), report(`null`), stream(stop))
+	if h.Err != nil {
+		t.Fatal(h.Err)
+	}
+	want := []string{`{"input_tokens":36,"cache_read_input_tokens":64,"cache_creation_input_tokens":8,"output_tokens":1}`, `{"output_tokens": 9, "server_tool_use": {"searches":1}}`}
+	if diff := cmp.Diff(want, h.Answer.RawUsage); diff != "" {
+		t.Errorf("reports (-want +got):\n%s", diff)
+	}
+}
+
 func TestArgumentsMayStandInTheBeginning(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{`{"n":1}`: `{"n":1}`, `{}`: `{}`, `null`: ``} {

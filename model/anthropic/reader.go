@@ -121,8 +121,7 @@ func (r *reader) fail(data []byte) wiretap.Heard {
 // begin starts the message; one that begins anew takes nothing over.
 func (r *reader) begin(m message) {
 	r.message, r.blocks, r.stop, r.broken = m, nil, "", ""
-	r.usage = usage{}
-	r.usage.add(m.Usage)
+	r.usage.begin(m.Usage)
 }
 
 func (r *reader) start(f frame) {

@@ -139,6 +139,10 @@ func TestAnAnswer(t *testing.T) {
 		},
 		Stop: events.StopCalls, RawStop: "tool_use", Usage: counted,
 		Provider: events.Provider{Name: "anthropic", RequestID: "req_7", ResponseID: "msg_1", Model: "theirs-0711"},
+		RawUsage: []string{
+			`{"input_tokens":36,"cache_read_input_tokens":64,"cache_creation_input_tokens":8,"output_tokens":1}`,
+			`{"output_tokens":7,"output_tokens_details":{"thinking_tokens":3}}`,
+		},
 	}
 	if diff := cmp.Diff(want, h.Answer); diff != "" {
 		t.Errorf("answer (-want +got):\n%s %v", diff, h.Err)

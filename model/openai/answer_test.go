@@ -39,6 +39,21 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// The last report that counts anything is kept as it came, with what we do not count.
+func TestReportsWordForWord(t *testing.T) {
+	t.Parallel()
+	h := answered(t, stage.Events(first, north,
+		`{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
+		`{"choices":[],"usage":{"prompt_tokens": 10, "completion_tokens":5,"cost":0.25}}`,
+		`{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}`, ended, done))
+	if h.Err != nil {
+		t.Fatal(h.Err)
+	}
+	if diff := cmp.Diff([]string{`{"prompt_tokens": 10, "completion_tokens":5,"cost":0.25}`}, h.Answer.RawUsage); diff != "" {
+		t.Errorf("reports (-want +got):\n%s", diff)
+	}
+}
+
 // What is said and thought stands in other fields elsewhere.
 func TestContents(t *testing.T) {
 	t.Parallel()

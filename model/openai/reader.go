@@ -270,6 +270,7 @@ func (r *reader) Answer() model.Answer {
 		RawStop:  r.finish,
 		Usage:    r.usage.ours(),
 		Provider: events.Provider{ResponseID: r.id, Model: r.answered},
+		RawUsage: r.usage.reports(),
 	}
 	opaque := r.opaque()
 	for _, p := range r.parts {

@@ -90,6 +90,7 @@ func TestAnAnswer(t *testing.T) {
 	want := &model.Answer{
 		Parts: []events.Part{events.Text("北 🌍é")}, Stop: events.StopEnd, RawStop: "stop", Usage: counted,
 		Provider: events.Provider{Name: "openai", RequestID: "req_7", ResponseID: "r1", Model: "theirs-0711"},
+		RawUsage: []string{`{"prompt_tokens":100,"completion_tokens":7,"total_tokens":107,"prompt_tokens_details":{"cached_tokens":64},"completion_tokens_details":{"reasoning_tokens":3}}`},
 	}
 	if diff := cmp.Diff(want, h.Answer); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)

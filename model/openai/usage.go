@@ -8,9 +8,11 @@ import (
 	"github.com/everturn/everturn/events"
 )
 
-// usage is the last count that the provider sent.
+// usage is the last count that the provider sent, as we understand it and word
+// for word.
 type usage struct {
 	last count
+	raw  string
 }
 
 // count is what providers report. Those that differ from OpenAI do it in the
@@ -41,8 +43,15 @@ func (u *usage) set(raw json.RawMessage) bool {
 	if c.Prompt == 0 && c.Completion == 0 {
 		return false
 	}
-	u.last = c
+	u.last, u.raw = c, string(raw)
 	return true
+}
+
+func (u usage) reports() []string {
+	if u.raw == "" {
+		return nil
+	}
+	return []string{u.raw}
 }
 
 func (u usage) ours() events.Usage {

@@ -11,6 +11,7 @@ func Anthropic(stream string) Reading {
 	blocks := map[int64]map[string]any{}
 	pieces := map[int64]string{}
 	usage := map[string]any{}
+	var first, last string // reports
 	for _, e := range Events(stream) {
 		m := object(e.Data)
 		switch text(m, "type") {
@@ -20,6 +21,7 @@ func Anthropic(stream string) Reading {
 		case "message_start": // also in the middle: then all begins anew
 			blocks, pieces, r.Stop = map[int64]map[string]any{}, map[int64]string{}, ""
 			usage, _ = get(m, "message", "usage").(map[string]any)
+			first, last = verbatim(e.Data, "message", "usage"), ""
 		case "content_block_start":
 			blocks[number(m, "index")], _ = get(m, "content_block").(map[string]any)
 		case "content_block_delta":
@@ -28,6 +30,9 @@ func Anthropic(stream string) Reading {
 			}
 		case "message_delta":
 			r.Stop = text(m, "delta", "stop_reason")
+			if report := verbatim(e.Data, "usage"); report != "" {
+				last = report
+			}
 			for key, value := range asMap(get(m, "usage")) {
 				if usage == nil {
 					usage = map[string]any{}
@@ -47,6 +52,11 @@ func Anthropic(stream string) Reading {
 		Input: number(usage, "input_tokens"), Output: number(usage, "output_tokens"),
 		CacheRead: number(usage, "cache_read_input_tokens"), CacheWrite: number(usage, "cache_creation_input_tokens"),
 		Thought: number(usage, "output_tokens_details", "thinking_tokens"),
+	}
+	for _, report := range []string{first, last} {
+		if report != "" {
+			r.Reports = append(r.Reports, report)
+		}
 	}
 	r.blocks(blocks, pieces)
 	return r

@@ -22,9 +22,9 @@ func Chat(stream string) Reading {
 			r.Failed = true
 			return r
 		}
-		for _, u := range []any{get(m, "x_groq", "usage"), get(m, "usage")} { // Groq has a place of its own
-			if u != nil {
-				r.count(u)
+		for _, place := range [][]string{{"x_groq", "usage"}, {"usage"}} { // Groq has a place of its own
+			if u := get(m, place...); u != nil && r.count(u) {
+				r.Reports = []string{verbatim(e.Data, place...)}
 			}
 		}
 		for _, choice := range list(m, "choices") {
@@ -77,11 +77,11 @@ func (r *Reading) speech(delta any) {
 	}
 }
 
-// count takes a report of tokens, if it reports any.
-func (r *Reading) count(u any) {
+// count takes a report of tokens. It is none if it reports nothing.
+func (r *Reading) count(u any) bool {
 	prompt, completion := number(u, "prompt_tokens"), number(u, "completion_tokens")
 	if prompt+completion == 0 {
-		return
+		return false
 	}
 	n := Usage{
 		Output:     completion,
@@ -97,4 +97,5 @@ func (r *Reading) count(u any) {
 		n.Output += n.Thought
 	}
 	r.Usage = n
+	return true
 }

@@ -23,6 +23,10 @@ type Reading struct {
 	Calls   []Call
 	Usage   Usage
 	Stop    string // the provider's own word
+
+	// Reports are the provider's words about usage: the last, and before it the
+	// one of the beginning where there is one.
+	Reports []string
 }
 
 // Call is a call of a tool.
@@ -75,6 +79,21 @@ func object(data string) map[string]any {
 		return nil
 	}
 	return m
+}
+
+// verbatim is the text of a value below keys; "" if there is none, or null.
+func verbatim(data string, keys ...string) string {
+	for _, key := range keys {
+		var m map[string]json.RawMessage
+		if json.Unmarshal([]byte(data), &m) != nil {
+			return ""
+		}
+		data = string(m[key])
+	}
+	if data == "null" {
+		return ""
+	}
+	return data
 }
 
 // get follows keys into maps.
