@@ -24,6 +24,9 @@ type asked struct {
 	points *Points
 }
 
+// TakesImages implements [model.Viewer].
+func (a asked) TakesImages() bool { return model.TakesImages(a.Model) }
+
 // Stream implements [model.Model].
 func (a asked) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	var k events.Key

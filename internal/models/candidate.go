@@ -44,6 +44,9 @@ func (c *candidate) Stream(ctx context.Context, r model.Request) iter.Seq2[model
 	}
 }
 
+// TakesImages implements [model.Viewer].
+func (c *candidate) TakesImages() bool { return model.TakesImages(c.model) }
+
 // withoutTools is r for a model that knows no tools: none is offered, and what
 // tools did before it came into the chat is told as text.
 func withoutTools(r model.Request) model.Request {

@@ -58,6 +58,9 @@ func (c *chain) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Del
 	}
 }
 
+// TakesImages implements [model.Viewer]: who stands in can do what the first can.
+func (c *chain) TakesImages() bool { return c.first.TakesImages() }
+
 // withAlso is the first failure with a word about that of another model. Its
 // class stays: it is the model the chat wants, and it says whether to try again.
 func withAlso(first *model.Error, name string, also *model.Error) *model.Error {

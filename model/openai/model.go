@@ -14,7 +14,10 @@ import (
 )
 
 // Model is one model of one provider. It is safe for concurrent use.
-type Model struct{ asker *attempt.Asker }
+type Model struct {
+	asker  *attempt.Asker
+	images bool
+}
 
 // New makes a model. It makes no request.
 func New(cfg Config) (*Model, error) {
@@ -38,8 +41,11 @@ func New(cfg Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{asker: asker}, nil
+	return &Model{asker: asker, images: !cfg.NoImages}, nil
 }
+
+// TakesImages implements [model.Viewer].
+func (m *Model) TakesImages() bool { return m.images }
 
 // Stream implements [model.Model].
 func (m *Model) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {

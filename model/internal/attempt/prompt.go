@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"charm.land/fantasy"
@@ -140,15 +139,9 @@ func (s Shape) image(p events.Part) (fantasy.FilePart, bool) {
 		}
 		file.Data, file.MediaType = data, media
 	}
-	return file, len(file.Data) > 0 && len(file.Data) <= maxImageBytes && slices.Contains(imageTypes[:], file.MediaType)
+	// The library leaves out without a word what it does not know.
+	return file, len(file.Data) > 0 && len(file.Data) <= model.MaxImageBytes && model.IsImageType(file.MediaType)
 }
-
-// maxImageBytes is the largest image that is shown.
-const maxImageBytes = 10 << 20
-
-// imageTypes are those that every provider takes. The library leaves out without
-// a word what it does not know.
-var imageTypes = [...]string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // Plain is a part as text: what it says, or what it would have shown.
 func Plain(p events.Part) string {
@@ -168,14 +161,23 @@ func Plain(p events.Part) string {
 	return ""
 }
 
+// named is what there is to tell a part by; of one that is stored all that it takes
+// to ask for it.
 func named(p events.Part) string {
+	var told []string
 	switch {
 	case p.Name != "":
-		return ": " + p.Name
+		told = append(told, p.Name)
 	case p.URL != "" && !strings.HasPrefix(p.URL, "data:"):
-		return ": " + p.URL
+		told = append(told, p.URL)
 	}
-	return ""
+	if p.Blob != "" {
+		told = append(told, p.MediaType, fmt.Sprintf("%d bytes", p.Bytes), string(p.Blob))
+	}
+	if len(told) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(told, ", ")
 }
 
 // Schema is a tool's schema, with the order of its keys. A tool without one
