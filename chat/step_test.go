@@ -37,12 +37,12 @@ func TestAttempts(t *testing.T) {
 		}},
 		{"what the provider says of usage is kept word for word, as far as there is room", func(t *testing.T, s *story) {
 			s.send("a")
-			large := `{"x":"` + strings.Repeat("x", events.MaxRawUsageBytes-20) + `"}`
+			large := `{"x":"` + strings.Repeat("x", events.MaxRawUsageBytes-30) + `"}`
 			list := s.tell(chat.AttemptEnded{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Answer: &model.Answer{
 				Parts: []events.Part{events.Text("b")}, Stop: events.StopEnd,
 				RawUsage: []string{`{"too":"old"}`, large, "", "{\"n\": 1,\n\"a\":\"\x00\"}"},
 			}})
-			want := []string{large, "{\"n\": 1,\n\"a\":\"\"}"}
+			want := []string{large, "{\"n\": 1,\n\"a\":\"" + events.Replacement + "\"}"}
 			if got := find[events.StepCompleted](t, list).RawUsage; !slices.Equal(got, want) {
 				t.Errorf("kept %.80q", got)
 			}
