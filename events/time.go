@@ -12,6 +12,9 @@ type Time int64
 // timeLayout always writes three decimals, so that equal instants have equal bytes.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
+// maxYear is the last that RFC 3339 can write.
+const maxYear = 9999
+
 // At is t cut to milliseconds.
 func At(t time.Time) Time {
 	if t.IsZero() {
@@ -47,7 +50,8 @@ func (t Time) MarshalText() ([]byte, error) {
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (t *Time) UnmarshalText(text []byte) error {
 	parsed, err := time.Parse(time.RFC3339Nano, string(text))
-	if err != nil {
+	// A year that is one only where the sender is could not be written again.
+	if err != nil || parsed.UTC().Year() < 0 || parsed.UTC().Year() > maxYear {
 		return fmt.Errorf("time %q: want RFC 3339", cut(string(text), maxIDBytes))
 	}
 	*t = At(parsed)
