@@ -24,11 +24,15 @@ func Encode(s State) ([]byte, error) {
 	return b, nil
 }
 
-// Decode reads what [Encode] of the same [FoldVersion] wrote.
+// Decode reads what [Encode] of the same [FoldVersion] wrote. Whatever the bytes
+// are, it gives an error or a state that everything else can work with.
 func Decode(b []byte) (State, error) {
 	var f folded
 	if err := jsonv2.Unmarshal(b, &f, jsonv2.RejectUnknownMembers(true)); err != nil {
 		return State{}, fmt.Errorf("decode state: %w", err)
+	}
+	if wrong := f.State.unsound(); wrong != "" {
+		return State{}, fmt.Errorf("decode state: %s", wrong)
 	}
 	for _, t := range f.State.Past {
 		t.shown = new(shown)

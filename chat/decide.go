@@ -61,6 +61,9 @@ func Handle(s State, m Message, at events.Time, live Live) Decision {
 		for _, e := range next {
 			s.fold(e)
 		}
+		if s.wrong != "" {
+			panic("chat: a decision makes no sense: " + s.wrong) // no rule decides what cannot be folded
+		}
 		next = Advance(s, at, live)
 		d.Events = append(d.Events, next...)
 	}

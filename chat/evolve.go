@@ -8,7 +8,8 @@ import (
 )
 
 // Apply folds one commit, whose bytes have the given hash. It takes every fact as
-// it stands: the time to object was before the commit was written.
+// it stands: the time to object was before the commit was written. A fact that
+// fits nowhere is not folded, nor is anything after it; see [State.Wrong].
 func (s State) Apply(c events.Commit, hash string) State {
 	s = s.evolve(c)
 	s.prev, s.at = hash, c.At
@@ -23,8 +24,15 @@ func (s State) evolve(c events.Commit) State {
 	}
 	s.f.Tenant, s.f.Chat = c.Key.Tenant, c.Key.Chat
 	s.f.Rev++
+	answered := false
 	for _, e := range c.Events {
 		s.fold(e)
+		if _, ok := e.(events.StepCompleted); ok {
+			answered = true
+		}
+	}
+	if answered && s.wrong == "" {
+		s.wrong = s.undone()
 	}
 	if c.Cause.Kind == events.CausedByCommand {
 		s.remember(c)
@@ -51,6 +59,12 @@ func (s State) clone() State {
 
 // fold changes s in place; s must be a clone.
 func (s *State) fold(e events.Event) {
+	if s.wrong == "" {
+		s.wrong = s.misfit(e)
+	}
+	if s.wrong != "" {
+		return
+	}
 	switch e := e.(type) {
 	case events.ChatCreated:
 		s.f.Settings = e.Settings

@@ -33,6 +33,8 @@ type State struct {
 
 	// What was computed of the past and need not be again. No answer depends on it.
 	hashed *hashed
+
+	wrong string // see Wrong
 }
 
 // fields is the explicit, sorted JSON form of a state. Every slice in it is
@@ -171,6 +173,11 @@ func (s State) Exists() bool { return s.f.Rev > 0 }
 
 // Key names the chat.
 func (s State) Key() events.Key { return events.Key{Tenant: s.f.Tenant, Chat: s.f.Chat} }
+
+// Wrong says why a commit that was folded makes no sense, such as one with the
+// result of a call that was never made; empty if all do. No release writes such a
+// commit. A state with one is of no use: what it owes or shows would be made up.
+func (s State) Wrong() string { return s.wrong }
 
 // Rev is the number of the last commit folded.
 func (s State) Rev() uint64 { return s.f.Rev }

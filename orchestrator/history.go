@@ -171,9 +171,11 @@ func (o *Orchestrator) fold(ctx context.Context, k events.Key, e entry, m protoc
 	if err := known(c); err != nil {
 		return entry{}, err
 	}
-	return entry{
-		state: e.state.Apply(c, events.Hash(m.Body)), sequence: m.Sequence, bytes: e.bytes + int64(len(m.Body)),
-	}, nil
+	next := e.state.Apply(c, events.Hash(m.Body))
+	if wrong := next.Wrong(); wrong != "" {
+		return entry{}, o.stopChat(ctx, k, fmt.Sprintf("commit %d makes no sense: %s", rev, wrong))
+	}
+	return entry{state: next, sequence: m.Sequence, bytes: e.bytes + int64(len(m.Body))}, nil
 }
 
 // known reports rules that this release does not have as a [*events.VersionError].

@@ -9,15 +9,15 @@ import (
 )
 
 // Fold is the chat after those commits, its log from rev 1 on. The error is about
-// a log that is not legal.
-func Fold(commits []events.Commit) (s chat.State, err error) {
-	defer func() {
-		if r := recover(); r != nil { // a fold never judges
-			err = fmt.Errorf("rev %d cannot be folded: %v", s.Rev()+1, r)
-		}
-	}()
+// a log that makes no sense.
+func Fold(commits []events.Commit) (chat.State, error) {
+	var s chat.State
 	for _, c := range commits {
-		s = s.Apply(c, "")
+		next := s.Apply(c, "")
+		if wrong := next.Wrong(); wrong != "" {
+			return s, fmt.Errorf("rev %d cannot be folded: %s", next.Rev(), wrong)
+		}
+		s = next
 	}
 	return s, nil
 }

@@ -109,7 +109,11 @@ func (h *History) compare(c events.Commit, err error, raw []byte) (d *Difference
 		d.Rev = c.Rev
 		return d
 	}
-	h.state = h.state.Apply(c, events.Hash(raw))
+	next := h.state.Apply(c, events.Hash(raw))
+	if wrong := next.Wrong(); wrong != "" {
+		return &Difference{Rev: c.Rev, Logged: "what makes no sense", Decided: wrong}
+	}
+	h.state = next
 	h.known.read(c)
 	return nil
 }

@@ -82,7 +82,7 @@ func TestADamagedBlockStopsTheChatsThatLieInIt(t *testing.T) {
 				c.do(send("more"))
 				c.until("it is answered", func(h history) bool { return h.finalText() == "You wrote: more" })
 				c.notShown(events.CodeChatStopped)
-				c.condemned()
+				c.condemned("")
 				return
 			}
 			c.stopped(send("more"))

@@ -1,7 +1,9 @@
 package system
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,16 +57,19 @@ type damage struct {
 	name string // the first column of docs/BAD_INPUTS.md
 	do   func(c *chat)
 	why  string // what people are told
+
+	rule  verify.Rule // that the checker says is broken; empty is I1
+	shown bool        // people may still read what makes sense of it
 }
 
 func damages() []damage {
 	return []damage{
-		{"a commit that does not follow", func(c *chat) {
+		{name: "a commit that does not follow", do: func(c *chat) {
 			next := c.next()
 			next.Prev = strings.Repeat("0", len(next.Prev))
 			c.forge(encoded(c.T, next))
-		}, "commit 2 does not follow the one before it"},
-		{"a commit whose bytes were changed", func(c *chat) {
+		}, why: "commit 2 does not follow the one before it"},
+		{name: "a commit whose bytes were changed", do: func(c *chat) {
 			// The commit behind it was written when it said something else.
 			changed, behind := c.next(), c.next()
 			changed.Cause.Verb = "rename"
@@ -73,10 +78,16 @@ func damages() []damage {
 			changed.Events = []events.Event{events.ChatTitled{Title: "after!"}}
 			c.forge(encoded(c.T, changed))
 			c.forge(encoded(c.T, behind))
-		}, "commit 3 does not follow the one before it"},
-		{"bytes in the log that are no commit", func(c *chat) {
+		}, why: "commit 3 does not follow the one before it"},
+		{name: "a commit that follows and makes no sense", do: func(c *chat) {
+			next := c.next()
+			next.Cause = events.Cause{Kind: events.CausedByResult, ID: "1.1.1"}
+			next.Events = []events.Event{events.ToolCompleted{Call: events.CallID{Turn: 1, Step: 1, Ordinal: 1}, Status: events.ToolOK}}
+			c.forge(encoded(c.T, next))
+		}, why: "commit 2 makes no sense: call 1.1.1 is not open", rule: verify.RuleBelonging, shown: true},
+		{name: "bytes in the log that are no commit", do: func(c *chat) {
 			c.forge([]byte(`{"v":1,"rev":`))
-		}, "the message after commit 1: not a commit"},
+		}, why: "the message after commit 1: not a commit"},
 	}
 }
 
@@ -101,8 +112,10 @@ func TestADamagedChatStopsAlone(t *testing.T) {
 			if after := damaged.stored(); after != before {
 				t.Errorf("the last commit has sequence %d, and had %d", after, before)
 			}
-			damaged.notShown(events.CodeChatStopped)
-			damaged.condemned()
+			if !tt.shown {
+				damaged.notShown(events.CodeChatStopped)
+			}
+			damaged.condemned(tt.rule)
 			healthy.stillWorks()
 		})
 	}
@@ -127,9 +140,11 @@ func (c *chat) notShown(code events.Code) {
 	}
 }
 
-// condemned wants the checker to find the damage, too.
-func (c *chat) condemned() {
+// condemned wants the checker to find the damage, too: that the rule is broken,
+// or the chain if none is named.
+func (c *chat) condemned(rule verify.Rule) {
 	c.Helper()
+	rule = cmp.Or(rule, verify.RuleChain)
 	checker := verify.New(verify.Options{})
 	for m, err := range c.s.bus.Log.Read(patient(c.T), c.key, 0, c.stored()) {
 		if err != nil {
@@ -138,8 +153,8 @@ func (c *chat) condemned() {
 		checker.Add(verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
 	}
 	found := checker.Finish(nil)
-	if len(found) == 0 || found[0].Rule != verify.RuleChain {
-		c.Errorf("the checker finds %v", found)
+	if !slices.ContainsFunc(found, func(v verify.Violation) bool { return v.Rule == rule }) {
+		c.Errorf("the checker finds %v, want that %s is broken", found, rule)
 	}
 }
 

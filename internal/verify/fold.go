@@ -32,17 +32,15 @@ func (f *fold) read(h *history, c events.Commit, e Entry) {
 	if h.options.SkipFold || f.over {
 		return
 	}
-	defer func() {
-		// A fold never judges, so a log that breaks other rules can break it.
-		if r := recover(); r != nil {
-			f.over = true
-			if len(h.count) == 0 {
-				h.breaks(RulePrompts, h.last, "the log cannot be folded: %v", r)
-			}
-		}
-	}()
 	hash := events.Hash(e.Commit)
 	f.apply(c, hash)
+	if wrong := f.state.Wrong(); wrong != "" {
+		f.over = true
+		if len(h.count) == 0 { // else it follows from what is reported already
+			h.breaks(RulePrompts, h.last, "the log cannot be folded: %s", wrong)
+		}
+		return
+	}
 	ended := false
 	for _, event := range c.Events {
 		switch event := event.(type) {

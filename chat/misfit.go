@@ -1,0 +1,150 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/everturn/everturn/events"
+)
+
+// maxNumber bounds the numbers of turns, steps and attempts. No chat comes near it,
+// and a state may begin with half of it: to count on from there takes for ever.
+const maxNumber = 1<<31 - 1
+
+// misfit says why an event cannot be folded into s, or nothing. It is no judge of
+// logs: it finds only what the rest of this package could not work with, such as
+// the result of a call that nobody made. Nothing that was ever decided is one.
+func (s State) misfit(e events.Event) string {
+	switch e := e.(type) {
+	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn:
+		return ""
+	case events.TurnStarted:
+		return s.misfitStart(e)
+	case events.TurnInterruptRequested:
+		return s.misfitTurn(e.Turn)
+	case events.TurnCompleted:
+		return s.misfitTurn(e.Turn)
+	case events.TurnFailed:
+		return s.misfitTurn(e.Turn)
+	case events.TurnInterrupted:
+		return s.misfitTurn(e.Turn)
+	case events.StepRequested:
+		return s.misfitRequest(e)
+	case events.StepCompleted:
+		if wrong := s.misfitAttempt(e.Step, e.Attempt); wrong != "" {
+			return wrong
+		}
+		return misnumbered(e.Parts)
+	case events.StepFailed:
+		return s.misfitAttempt(e.Step, e.Attempt)
+	case events.StepInterrupted:
+		return s.misfitAttempt(e.Step, e.Attempt)
+	case events.ToolRequested:
+		return s.misfitCall(e.Call)
+	case events.ToolStarted:
+		return s.misfitCall(e.Call)
+	case events.ToolCompleted:
+		return s.misfitCall(e.Call)
+	}
+	panic(fmt.Sprintf("chat: no judgement of %T", e)) // the set is closed: a case is missing above
+}
+
+func (s State) misfitStart(e events.TurnStarted) string {
+	last := 0
+	if t := s.tip(); t != nil {
+		last = t.Number
+	}
+	switch {
+	case s.f.Current != nil:
+		return fmt.Sprintf("turn %d starts while turn %d is open", e.Turn, s.f.Current.Number)
+	case e.Turn <= last || e.Turn > maxNumber:
+		return fmt.Sprintf("turn %d starts after turn %d", e.Turn, last)
+	}
+	for _, id := range e.Inputs {
+		if !slices.ContainsFunc(s.f.Waiting, func(in input) bool { return in.ID == id }) {
+			return fmt.Sprintf("turn %d takes input %.40q, which does not wait", e.Turn, id)
+		}
+	}
+	return ""
+}
+
+func (s State) misfitTurn(number int) string {
+	if open, ok := s.Running(); !ok || open != number {
+		return fmt.Sprintf("turn %d is not open", number)
+	}
+	return ""
+}
+
+func (s State) misfitRequest(e events.StepRequested) string {
+	if wrong := s.misfitTurn(e.Step.Turn); wrong != "" {
+		return wrong
+	}
+	_, st := s.lastStep()
+	number, again := 1, false // the one that may follow, and whether the last may be asked for again
+	if st != nil {
+		switch st.Phase {
+		case phaseOpen:
+			return fmt.Sprintf("step %s is requested while attempt %d of step %d.%d is open", e.Step, st.Attempt, e.Step.Turn, st.Number)
+		case phaseWaiting, phaseCrashed, phaseFailed:
+			number, again = st.Number, true
+		case phaseInterrupted, phaseCompleted:
+			number = st.Number + 1
+		}
+	}
+	switch {
+	case e.Step.Step != number:
+		return fmt.Sprintf("step %s is requested where step %d.%d should be", e.Step, e.Step.Turn, number)
+	case e.Attempt < 1 || e.Attempt > maxNumber || again && e.Attempt <= st.Attempt:
+		return fmt.Sprintf("step %s is requested as attempt %d", e.Step, e.Attempt)
+	}
+	return ""
+}
+
+func (s State) misfitAttempt(step events.StepID, attempt int) string {
+	if !s.AttemptOpen(step, attempt) {
+		return fmt.Sprintf("attempt %d of step %s is not open", attempt, step)
+	}
+	return ""
+}
+
+// misnumbered says which call of an answer has not the number that its place is.
+func misnumbered(parts []events.Part) string {
+	n := 0
+	for _, p := range parts {
+		if p.Type != events.PartCall {
+			continue
+		}
+		if n++; p.Ordinal != n {
+			return fmt.Sprintf("call %d of an answer has the number %d", n, p.Ordinal)
+		}
+	}
+	return ""
+}
+
+func (s State) misfitCall(id events.CallID) string {
+	if c := s.call(id); c == nil || !c.open() {
+		return fmt.Sprintf("call %s is not open", id)
+	}
+	return ""
+}
+
+// undone says what a commit with an answer leaves behind that nobody can do: a
+// call with arguments that are none. Who decides settles it in the same commit.
+func (s State) undone() string {
+	t, st := s.lastStep()
+	if st == nil {
+		return ""
+	}
+	for i := range st.Calls {
+		if c := &st.Calls[i]; c.open() && !c.runnable() {
+			return fmt.Sprintf("call %s is open, and its arguments are no object", t.callID(st, c))
+		}
+	}
+	return ""
+}
+
+// runnable reports whether a runner could be given the call.
+func (c *call) runnable() bool {
+	return c.Blob != "" || events.IsObject(normalArguments(c.Arguments))
+}

@@ -1,0 +1,87 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+)
+
+// unsound says what in a state that came from outside the rest of this package
+// could not work with, or nothing. What was folded from a log has nothing of it.
+func (f *fields) unsound() string {
+	switch {
+	case len(f.Commands) > ringCommands || slices.Contains(f.Commands, nil):
+		return "its commands are not as they are remembered"
+	case len(f.Bodies) > ringSettings:
+		return "it has more settings than are remembered"
+	}
+	last := 0
+	for _, t := range f.Past {
+		if wrong := t.unsound(last); wrong != "" {
+			return wrong
+		}
+		if t.Ended == "" {
+			return fmt.Sprintf("turn %d is past and has not ended", t.Number)
+		}
+		last = t.Number
+	}
+	t := f.Current
+	if t == nil {
+		return ""
+	}
+	if wrong := t.unsound(last); wrong != "" {
+		return wrong
+	}
+	if t.Ended != "" {
+		return fmt.Sprintf("turn %d is open and has ended", t.Number)
+	}
+	return ""
+}
+
+// unsound judges a turn that follows the turn of that number.
+func (t *turn) unsound(last int) string {
+	if t == nil {
+		return "a turn is missing"
+	}
+	if t.Number <= last || t.Number > maxNumber/2 {
+		return fmt.Sprintf("turn %d follows turn %d", t.Number, last)
+	}
+	switch t.Ended {
+	case "", endedCompleted, endedFailed, endedInterrupted:
+	default:
+		return fmt.Sprintf("turn %d has ended in a way that is not known", t.Number)
+	}
+	for i, st := range t.Steps {
+		if st == nil || st.Number != i+1 {
+			return fmt.Sprintf("turn %d has another step than %d where that should be", t.Number, i+1)
+		}
+		if wrong := st.unsound(); wrong != "" {
+			return fmt.Sprintf("step %d.%d %s", t.Number, st.Number, wrong)
+		}
+	}
+	return ""
+}
+
+func (st *step) unsound() string {
+	if st.Attempt < 1 || st.Attempt > maxNumber/2 || st.Quick < 0 || st.Quick > maxNumber/2 {
+		return "has an attempt that cannot be"
+	}
+	switch st.Phase {
+	case phaseOpen, phaseWaiting, phaseCrashed, phaseFailed, phaseInterrupted:
+		if len(st.Calls) > 0 {
+			return "has calls before it is completed"
+		}
+		return ""
+	case phaseCompleted:
+	default:
+		return "is in a phase that is not known"
+	}
+	if misnumbered(st.Parts) != "" || callsIn(st.Parts) != len(st.Calls) {
+		return "has other calls than its answer"
+	}
+	for i := range st.Calls {
+		if c := &st.Calls[i]; c.Ordinal != i+1 || c.open() && !c.runnable() {
+			return fmt.Sprintf("has a call %d that cannot be", i+1)
+		}
+	}
+	return ""
+}
