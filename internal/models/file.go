@@ -108,24 +108,32 @@ func Parse(name string, source []byte, getenv func(string) string) (*Set, error)
 	return newSet(name, f, getenv)
 }
 
-// key is a key of a line, up to its value.
-var key = regexp.MustCompile(`["']?([A-Za-z0-9_-]+)["']?\s*:\s`)
+// colon ends a key, wherever it stands in a line.
+var colon = regexp.MustCompile(`:\s`)
 
 // withoutSecrets is a line of a models.yaml as an error may show it: up to the
 // first value that could be a password or a key of a provider, whether it has a
 // place in the file or not. A line without a key may be the rest of such a value.
 func withoutSecrets(line string) string {
 	code, _, _ := strings.Cut(line, "#")
-	found := key.FindAllStringSubmatchIndex(code+" ", -1)
+	found := colon.FindAllStringIndex(code+" ", -1)
 	if len(found) == 0 {
 		return ""
 	}
+	from := 0
 	for _, at := range found {
-		if name := code[at[2]:at[3]]; !slices.Contains(shownKeys(), name) {
+		if !slices.Contains(shownKeys(), keyIn(code[from:at[0]])) {
 			return strings.TrimRight(code[:min(at[1], len(code))], " ") + " …"
 		}
+		from = at[1]
 	}
 	return strings.TrimRight(code, " ")
+}
+
+// keyIn is the key at the end of what stands before its colon.
+func keyIn(before string) string {
+	before = before[strings.LastIndexAny(before, "{[,")+1:]
+	return strings.Trim(strings.TrimPrefix(strings.TrimSpace(before), "- "), ` "'`)
 }
 
 // shownKeys are those whose values nobody takes for a secret.

@@ -32,15 +32,24 @@ func Read(name string, source []byte, into any, shown func(line string) string) 
 		}
 	}
 	f := &File{err: &Error{Name: name, lines: lines}}
-	var err error
-	if f.tree, err = parser.ParseBytes(source, 0); err == nil {
-		err = yaml.NewDecoder(bytes.NewReader(source), yaml.Strict()).Decode(into)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err := f.decode(source, into); err != nil && !errors.Is(err, io.EOF) {
 		f.err.Problems = []Problem{decoding(err)}
 		return nil, f.err
 	}
 	return f, nil
+}
+
+// decode reads the file. There are texts that the library panics on.
+func (f *File) decode(source []byte, into any) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("this is no YAML")
+		}
+	}()
+	if f.tree, err = parser.ParseBytes(source, 0); err != nil {
+		return err
+	}
+	return yaml.NewDecoder(bytes.NewReader(source), yaml.Strict()).Decode(into)
 }
 
 // Wrong reports a problem with what a path such as "$.streams[2].discard" names,

@@ -27,6 +27,7 @@ func TestWhatCannotBeReadIsToldWithItsLine(t *testing.T) {
 		{"no duration", "wait: a while\n", "f.yaml: time: invalid duration "},
 		{"a text for a list", "parts: one\n", "f.yaml:1:8: string was used where sequence is expected\n"},
 		{"no YAML", "parts: [\n", "f.yaml:1:8: "},
+		{"what the library panics on", "parts: ! ( ", "f.yaml: this is no YAML"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
