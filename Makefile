@@ -30,6 +30,14 @@ run: build ## one turn with a tool call, live, then its transcript; TEXT="…" s
 dev: build ## everything in one process, until it is stopped
 	bin/everturn dev
 
+# What needs no server and no other process: the rest is left to make test.
+.PHONY: check
+check: $(LINTER) ## before a commit: compiles all, linters, tests of the pure packages and of the loops
+	go vet -tags processes,defects,recordings,crashpoints ./...
+	$(LINTER) run
+	go test ./chat ./client ./events ./internal/deptest ./internal/doctest ./internal/models ./internal/schema ./internal/yamlfile \
+		./model/... ./orchestrator ./projections ./protocol/... ./toolrunner/...
+
 .PHONY: test
 test: ## all tests, with the race detector
 	go test -race -timeout 30m ./...
@@ -50,6 +58,20 @@ generate: ## write what docs/ says about events, commands and metrics
 .PHONY: sim
 sim: ## simulated runs; SEEDS=50000 for more, SEED=7 SEEDS=1 for one again
 	go test ./internal/sim -run '^TestSeeds$$' -v -count=1 -timeout 0 -seeds=$(SEEDS) -first=$(SEED)
+
+# For how long each kind of input is tried, and in how many processes at a time.
+FUZZTIME ?= 30s
+FUZZERS ?= 2
+
+# What is found becomes a seed below testdata/fuzz, which the tests run from then on.
+.PHONY: fuzz
+fuzz: ## any bytes where bytes come in, one kind after the other; FUZZTIME=30s each
+	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' . | sort); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' $$file); do \
+			echo "=== $$(dirname $$file) $$target"; \
+			go test $$(dirname $$file) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x -parallel $(FUZZERS); \
+		done; \
+	done
 
 .PHONY: defects
 defects: ## plant known mistakes in copies of the code; the simulation must find each

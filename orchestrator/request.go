@@ -86,19 +86,38 @@ func decodeRequest(body []byte, into any) error {
 	return nil
 }
 
+// claimOf reads a claim that came from a group.
+func claimOf(group string, body []byte) (chat.Claim, error) {
+	m := chat.Claim{Group: group}
+	if err := decodeRequest(body, &m.Claim); err != nil {
+		return m, err
+	}
+	if c := m.Claim; c.Claim == "" || len(c.Claim) > maxWordBytes || c.Runner == "" || len(c.Runner) > maxWordBytes {
+		return m, fmt.Errorf("claim, runner: want 1 to %d bytes each", maxWordBytes)
+	}
+	return m, nil
+}
+
+// resultOf reads a result that came from a group.
+func resultOf(group string, body []byte) (chat.Result, error) {
+	m := chat.Result{Group: group}
+	if err := decodeRequest(body, &m.Result); err != nil {
+		return m, err
+	}
+	if len(m.Runner) > maxWordBytes {
+		return m, fmt.Errorf("runner: at most %d bytes are allowed", maxWordBytes)
+	}
+	return m, nil
+}
+
 // claim answers a runner that asks before an effect. The group is whose account
 // the claim came from, if that is known.
 func (o *Orchestrator) claim(ctx context.Context, k events.Key, group string, body []byte) any {
-	var c protocol.Claim
-	err := decodeRequest(body, &c)
-	if err == nil && (c.Claim == "" || len(c.Claim) > maxWordBytes || c.Runner == "" || len(c.Runner) > maxWordBytes) {
-		err = fmt.Errorf("claim, runner: want 1 to %d bytes each", maxWordBytes)
-	}
+	m, err := claimOf(group, body)
 	if err != nil {
 		o.refusedRequest(ctx, "claim", k, err)
 		return unclear(err.Error())
 	}
-	m := chat.Claim{Claim: c, Group: group}
 	// An answer that comes after the licence has died is of no use.
 	p := patience{until: time.Now().Add(events.Grant)}
 	out, err := o.settleInTurn(ctx, k, m, p)
@@ -130,17 +149,13 @@ func (o *Orchestrator) askHolder(ctx context.Context, d chat.Decision) chat.Hold
 // result takes what a runner reports after an effect. The group is whose account
 // it came from, if that is known.
 func (o *Orchestrator) result(ctx context.Context, k events.Key, group string, body []byte) any {
-	var r protocol.Result
-	err := decodeRequest(body, &r)
-	if err == nil && len(r.Runner) > maxWordBytes {
-		err = fmt.Errorf("runner: at most %d bytes are allowed", maxWordBytes)
-	}
+	m, err := resultOf(group, body)
 	if err != nil {
 		// Nobody can ever keep it. The call ends by its deadline.
 		o.refusedRequest(ctx, "result", k, err)
 		return protocol.ResultAnswer{Answer: protocol.ResultDropped, Why: err.Error()}
 	}
-	m := chat.Result{Result: r, Group: group}
+	r := m.Result
 	p := patience{until: time.Now().Add(o.cfg.ResultTime), stays: true}
 	out, err := o.settleInTurn(ctx, k, m, p)
 	if errors.Is(err, errTooLarge) {

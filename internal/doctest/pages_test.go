@@ -90,16 +90,40 @@ func anchors(content string) []string {
 	return names
 }
 
-func TestTargetsOfMakeExist(t *testing.T) {
-	t.Parallel()
+// targets are those of the Makefile.
+func targets(t *testing.T) []string {
+	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var targets []string
+	var all []string
 	for _, match := range target.FindAllStringSubmatch(string(makefile), -1) {
-		targets = append(targets, match[1])
+		all = append(all, match[1])
 	}
+	return all
+}
+
+// listed is a target in the first cell of a table's row.
+var listed = regexp.MustCompile("(?m)^\\| `make ([a-z0-9]+)` \\|")
+
+func TestTargetsOfMakeAreThoseThatAreListed(t *testing.T) {
+	t.Parallel()
+	var rows []string
+	for _, match := range listed.FindAllStringSubmatch(pages(t)["CONTRIBUTING.md"], -1) {
+		rows = append(rows, match[1])
+	}
+	there := targets(t)
+	slices.Sort(rows)
+	slices.Sort(there)
+	if !slices.Equal(rows, there) {
+		t.Errorf("CONTRIBUTING.md lists\n%v, and the Makefile has\n%v", rows, there)
+	}
+}
+
+func TestTargetsOfMakeExist(t *testing.T) {
+	t.Parallel()
+	targets := targets(t)
 	for name, content := range pages(t) {
 		for line := range strings.Lines(content) {
 			for _, match := range mention.FindAllStringSubmatch(line, -1) {

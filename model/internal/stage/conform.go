@@ -318,18 +318,3 @@ type Carrier func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements [http.RoundTripper].
 func (c Carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
-
-// Fuzz sends anything: there is one end, and nobody panics.
-func Fuzz(f *testing.F, format Format) {
-	f.Add(format.Whole)
-	f.Add(format.Begun + format.Failed)
-	f.Fuzz(func(t *testing.T, body string) {
-		m := format.Make(t, Setup{URL: "http://memory.invalid", Transport: Carrier(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{
-				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
-				Body: io.NopCloser(strings.NewReader(body)), Request: r,
-			}, nil
-		})})
-		_ = Hear(t.Context(), t, m, Asked())
-	})
-}
