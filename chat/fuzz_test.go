@@ -269,9 +269,16 @@ func (r trial) mayCome(s chat.State) []chat.Message {
 	r.Helper()
 	var list []chat.Message
 	for i, b := range []protocol.Body{
-		protocol.Send{V: 1, Parts: []events.Part{events.Text("hi")}}, protocol.Create{V: 1}, protocol.Interrupt{V: 1},
-		protocol.Configure{V: 1, Settings: events.Settings{System: "s"}}, protocol.Rename{V: 1, Title: "t"}, protocol.Archive{V: 1},
-		protocol.Unarchive{V: 1}, protocol.Withdraw{V: 1, Input: "input-1"}, protocol.Retry{V: 1}, protocol.Continue{V: 1},
+		protocol.Send{V: 1, Parts: []events.Part{events.Text("hi")}},
+		protocol.Create{V: 1},
+		protocol.Interrupt{V: 1},
+		protocol.Configure{V: 1, Settings: events.Settings{System: "s"}},
+		protocol.Rename{V: 1, Title: "t"},
+		protocol.Archive{V: 1},
+		protocol.Unarchive{V: 1},
+		protocol.Withdraw{V: 1, Input: "input-1"},
+		protocol.Retry{V: 1},
+		protocol.Continue{V: 1},
 	} {
 		list = append(list, chat.Command{ID: fmt.Sprint("next-", i), Sequence: 1 << 62, Body: b})
 	}
