@@ -123,8 +123,8 @@ readme: ## types what README.md says into a fresh home, and compares what it sho
 	go test -tags processes ./internal/readme -run '^TestReadme' -v -count=1 -timeout 60m
 
 .PHONY: natscli
-natscli: $(NATS) ## types the lines of docs/COMMANDS.md for the nats command line
-	PATH="$(CURDIR)/$(dir $(NATS)):$$PATH" go test -tags processes ./internal/readme -run '^TestCommands' -v -count=1 -timeout 60m
+natscli: $(NATS) ## types the lines of docs/COMMANDS.md, and of the backup in docs/OPERATIONS.md, for the nats command line
+	PATH="$(CURDIR)/$(dir $(NATS)):$$PATH" go test -tags processes ./internal/readme -run '^Test(Commands|Backup)' -v -count=1 -timeout 60m
 
 # Not one of our tools, so it has a folder to be put into the path.
 $(NATS):

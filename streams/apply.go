@@ -89,6 +89,8 @@ func (t *Topology) round(ctx context.Context, js jetstream.JetStream, plan Plan)
 
 func (t *Topology) make(ctx context.Context, js jetstream.JetStream, c Change) (err error) {
 	switch {
+	case c.low != nil:
+		err = skipNumbers(ctx, js, c.low)
 	case c.Action == Create && c.Consumer != "":
 		_, err = js.CreateConsumer(ctx, c.Stream, c.consumer)
 	case c.Action == Create:
@@ -161,8 +163,9 @@ func raced(err error) bool {
 // enough servers yet, none has answered in time, or a consumer's folder went
 // away while it was being made, with the stream that was there before.
 func passing(ctx context.Context, err error) bool {
-	silent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
-	return silent || codeOf(err) == codeNoPeers || codeOf(err) == codeConsumerFailed
+	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errNoAnswer) ||
+		errors.Is(err, errReconnected) || errors.Is(err, errNobody)
+	return silent && ctx.Err() == nil || codeOf(err) == codeNoPeers || codeOf(err) == codeConsumerFailed
 }
 
 // pause reports whether it was not cut short.

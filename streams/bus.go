@@ -118,7 +118,7 @@ func (c *connection) check(ctx context.Context) (int, error) {
 			return 0, translate(err, "check consumer %s of %s", consumer, stream)
 		}
 	}
-	return shards, nil
+	return shards, c.checkNumbering(ctx, shards)
 }
 
 // Close ends what the bus holds. Its methods must have returned.

@@ -52,7 +52,8 @@ type Change struct {
 
 	stream   jetstream.StreamConfig
 	consumer jetstream.ConsumerConfig
-	seen     time.Time // when the stream that is to be made anew was created
+	seen     time.Time       // when the stream that is to be made anew was created
+	low      *NumberingError // what is changed is how far COMMANDS has come
 }
 
 // Field is one setting that differs.
@@ -118,7 +119,13 @@ func (t *Topology) Diff(ctx context.Context, js jetstream.JetStream, o ApplyOpti
 		if ok {
 			plan = append(plan, diffStream(a, a.on(replicas), found, o)...)
 		} else {
-			plan = append(plan, Change{Action: Create, Stream: a.config.Name, stream: a.on(replicas)})
+			c := Change{Action: Create, Stream: a.config.Name, stream: a.on(replicas)}
+			if c.Stream == CommandsStream && t.hasCommits(have) {
+				c.stream.FirstSeq = firstNumber(time.Now())
+				c.Fields = []Field{{Name: "first sequence", From: "1", To: strconv.FormatUint(c.stream.FirstSeq, 10)}}
+				c.Why = "the log has commits, which name lower ones"
+			}
+			plan = append(plan, c)
 		}
 		for _, want := range a.consumers {
 			if o.AckWait > 0 {
@@ -127,13 +134,15 @@ func (t *Topology) Diff(ctx context.Context, js jetstream.JetStream, o ApplyOpti
 			plan = append(plan, diffConsumer(a.config.Name, want, found.consumers[want.Durable])...)
 		}
 	}
-	return plan, nil
+	numbering, err := t.numbering(ctx, js, have)
+	return append(plan, numbering...), err
 }
 
 // existing is a stream as the server has it.
 type existing struct {
 	config    jetstream.StreamConfig
 	created   time.Time
+	last      uint64 // sequence of the newest message it ever had
 	consumers map[string]*jetstream.ConsumerConfig
 }
 
@@ -149,7 +158,7 @@ func (t *Topology) inspect(ctx context.Context, js jetstream.JetStream) (map[str
 			return nil, fmt.Errorf("inspect stream %s: %w", a.config.Name, explain(err))
 		}
 		info := stream.CachedInfo()
-		e := existing{config: info.Config, created: info.Created, consumers: map[string]*jetstream.ConsumerConfig{}}
+		e := existing{config: info.Config, created: info.Created, last: info.State.LastSeq, consumers: map[string]*jetstream.ConsumerConfig{}}
 		for _, want := range a.consumers {
 			c, err := stream.Consumer(ctx, want.Durable)
 			switch {

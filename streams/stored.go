@@ -25,6 +25,8 @@ type get struct {
 	Sequence uint64 `json:"seq,omitempty"`          // this one, or with Next the first from here on
 	Last     string `json:"last_by_subj,omitempty"` // the newest of this subject
 	Next     string `json:"next_by_subj,omitempty"` // the first of this subject or filter
+
+	Since *time.Time `json:"start_time,omitempty"` // with Next: the first stored then or later
 }
 
 // leader gives the message that g asks for. The error wraps

@@ -87,3 +87,30 @@ func (s *system) apply() {
 		return err
 	})
 }
+
+// COMMANDS does not follow from the log: what is stored in it goes with it. But
+// what comes afterwards takes effect, although the log knows higher numbers than
+// a queue that is made anew would begin with.
+func TestCommandsTakeEffectAfterTheirStreamWasDeleted(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, options{})
+	s.startProjections()
+	t.Cleanup(s.nothingIsLeft)
+	deciding := s.startOrchestrator(nil)
+	s.startRunner(nil)
+	var chats []*chat
+	for range 3 {
+		c := s.chat(t, scripted(t, plain))
+		c.stillWorks()
+		chats = append(chats, c)
+	}
+	deciding.halt()
+	s.deleted([]string{streams.CommandsStream})
+	s.startOrchestrator(nil)
+	for _, c := range chats {
+		for range 3 {
+			c.stillWorks()
+		}
+	}
+	s.chat(t, scripted(t, plain)).stillWorks()
+}
