@@ -41,8 +41,14 @@ func (c *cluster) reader() reader {
 	return reader{log: opened.Log}
 }
 
-// read gives what the log of the chat holds now.
+// read gives what the log of the chat holds. It waits for a server that is away,
+// or that stands still with the whole machine.
 func (r reader) read(ctx context.Context, k events.Key) (history, error) {
+	return r.wait(ctx, k, func(history) bool { return true })
+}
+
+// look is read, tried once.
+func (r reader) look(ctx context.Context, k events.Key) (history, error) {
 	var h history
 	last, err := r.log.Last(ctx, k)
 	if errors.Is(err, protocol.ErrNotFound) {
@@ -87,7 +93,7 @@ func (r reader) within(ctx context.Context, t *testing.T, k events.Key, what str
 // wait is until outside of the test's own goroutine.
 func (r reader) wait(ctx context.Context, k events.Key, holds func(history) bool) (history, error) {
 	for {
-		h, err := r.read(ctx, k) // fails while a server is away
+		h, err := r.look(ctx, k) // fails while a server is away
 		if err == nil && holds(h) {
 			return h, nil
 		}

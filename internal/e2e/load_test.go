@@ -132,7 +132,7 @@ func (r reader) afterEnd(ctx context.Context, ended <-chan struct{}, k events.Ke
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if h, err := r.read(ctx, k); err == nil && h.ended(turns) {
+		if h, err := r.look(ctx, k); err == nil && h.ended(turns) {
 			return nil
 		}
 	}
