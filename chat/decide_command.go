@@ -33,15 +33,11 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 	if c.Undeliverable {
 		return undeliverable(s, c)
 	}
-	create, isCreate := c.Body.(protocol.Create)
 	if !s.Exists() {
-		if !isCreate {
-			return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
-		}
-		return decideCreate(create, c)
+		return decideFirst(s, c)
 	}
 	switch b := c.Body.(type) {
-	case protocol.Create:
+	case protocol.Create, protocol.Fork, protocol.Import:
 		return rejected(c, events.CodeExists, "this chat exists already", "")
 	case protocol.Send:
 		return decideSend(s, b, c)
@@ -94,6 +90,21 @@ func undeliverable(s State, c Command) Decision {
 		return refused(events.CodeUndeliverable, message)
 	}
 	return rejected(c, events.CodeUndeliverable, message, "")
+}
+
+// decideFirst decides a command for a chat that does not exist.
+func decideFirst(s State, c Command) Decision {
+	switch b := c.Body.(type) {
+	case protocol.Create:
+		return decideCreate(b, c)
+	case protocol.Fork:
+		return decideInherit(s, b.Title, c)
+	case protocol.Import:
+		return decideInherit(s, b.Title, c)
+	case protocol.Send, protocol.Interrupt, protocol.Configure, protocol.Rename, protocol.Archive, protocol.Unarchive,
+		protocol.Withdraw, protocol.Retry, protocol.Continue:
+	}
+	return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
 }
 
 func decideCreate(b protocol.Create, c Command) Decision {

@@ -68,6 +68,8 @@ func (s *State) fold(e events.Event) {
 	switch e := e.(type) {
 	case events.ChatCreated:
 		s.f.Settings = e.Settings
+	case events.ChatInherited:
+		s.f.Settings, s.f.Archived = e.Settings, false
 	case events.ChatConfigured:
 		s.f.Settings = e.Settings
 	case events.ChatTitled:
@@ -213,7 +215,7 @@ func (s *State) remember(c events.Commit) {
 	r := protocol.Reply{ID: c.Cause.ID, OK: true, Rev: c.Rev}
 	for _, e := range c.Events {
 		switch e := e.(type) {
-		case events.ChatCreated:
+		case events.ChatCreated, events.ChatInherited:
 			s.f.Created = c.Cause.Sequence
 		case events.InputAccepted:
 			r.Input = e.Input

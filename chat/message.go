@@ -22,6 +22,10 @@ type Command struct {
 	Sequence uint64 // in COMMANDS
 	Body     protocol.Body
 
+	// History is what a [protocol.Fork] or [protocol.Import] is about. Its state
+	// is the one to decide from while the chat does not exist.
+	History *History
+
 	// Undeliverable means that deciding it failed too often: it is rejected
 	// unread. Verb then says what Body cannot.
 	Undeliverable bool

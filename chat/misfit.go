@@ -16,7 +16,7 @@ const maxNumber = 1<<31 - 1
 // the result of a call that nobody made. Nothing that was ever decided is one.
 func (s State) misfit(e events.Event) string {
 	switch e := e.(type) {
-	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn:
 		return ""
 	case events.TurnStarted:

@@ -7,6 +7,40 @@ type ChatCreated struct {
 	By       string   `json:"by,omitempty"`
 }
 
+// ChatInherited is the first event of a chat that goes on from the log of
+// another: a fork, or an import. A release that knows only chat.created.v1
+// leaves such a chat alone.
+//
+// History is content of the new chat: the commits of the origin up to Origin.Rev,
+// byte for byte as they are stored there, each with a line break behind it. If
+// the origin has a history itself, that comes first. Prev of the commit is
+// Origin.Hash, so the chain goes on through both logs. The rest of the commit
+// closes what was open there; the origin is never touched.
+//
+// Settings are the whole of them, as they were there. Without Title the chat has
+// the one it had.
+type ChatInherited struct {
+	Origin   Origin   `json:"origin"`  // the last commit of the history
+	History  Digest   `json:"history"` // what the chat goes on from
+	Bytes    int64    `json:"bytes"`   // of History
+	Settings Settings `json:"settings"`
+	Title    string   `json:"title,omitempty"`
+	By       string   `json:"by,omitempty"`
+}
+
+// Origin names the last commit that a chat has from another one, which may be in
+// another installation, and may not exist any more.
+type Origin struct {
+	Tenant string `json:"tenant"`
+	Chat   string `json:"chat"`
+	Rev    uint64 `json:"rev"`
+	Hash   string `json:"hash"` // of the commit's bytes
+}
+
+// ReasonImported is why a turn was interrupted that is open in the origin of a
+// fork or an import.
+const ReasonImported = "imported"
+
 // ChatConfigured records new settings of a chat: the whole of them, after the
 // merge, so that a reader needs no earlier event. They count from the next turn on.
 type ChatConfigured struct {
@@ -44,6 +78,10 @@ type CommandNoted struct {
 // EventType implements [Event].
 func (ChatCreated) EventType() Type { return "chat.created.v1" }
 func (ChatCreated) sealed()         {}
+
+// EventType implements [Event].
+func (ChatInherited) EventType() Type { return "chat.created.v2" }
+func (ChatInherited) sealed()         {}
 
 // EventType implements [Event].
 func (ChatConfigured) EventType() Type { return "chat.configured.v1" }

@@ -26,6 +26,7 @@ const (
 	CodeUnknownQuestion  Code = "unknown_question"
 	CodeInvalidAnswer    Code = "invalid_answer"
 	CodeInvalidSettings  Code = "invalid_settings"
+	CodeInvalidHistory   Code = "invalid_history"
 	CodeNothingToCompact Code = "nothing_to_compact"
 	CodeNotIdle          Code = "not_idle"
 	CodeLimitReached     Code = "limit_reached"
@@ -73,6 +74,7 @@ func Codes() []CodeInfo {
 		{CodeUnknownQuestion, exitNotFound, http.StatusNotFound, "No such question is open."},
 		{CodeInvalidAnswer, exitUsage, http.StatusUnprocessableEntity, "The answer does not fit the question."},
 		{CodeInvalidSettings, exitUsage, http.StatusUnprocessableEntity, "A setting has a value that is not allowed."},
+		{CodeInvalidHistory, exitIntegrity, http.StatusUnprocessableEntity, "What a chat is to begin with is no whole, unbroken log of one chat that this release can read."},
 		{CodeNothingToCompact, exitConflict, http.StatusConflict, "Nothing could be made shorter."},
 		{CodeNotIdle, exitConflict, http.StatusConflict, "This works only while no turn runs."},
 		{CodeLimitReached, exitConflict, http.StatusTooManyRequests, "A limit of the tenant or the chat is reached."},

@@ -31,7 +31,7 @@ func as[T Event]() kind {
 
 // kinds is the one table of everything that can stand in a log.
 var kinds = []kind{
-	as[ChatCreated](), as[ChatConfigured](), as[ChatTitled](), as[ChatArchived](), as[ChatUnarchived](),
+	as[ChatCreated](), as[ChatInherited](), as[ChatConfigured](), as[ChatTitled](), as[ChatArchived](), as[ChatUnarchived](),
 	as[CommandRejected](), as[CommandNoted](),
 	as[InputAccepted](), as[InputWithdrawn](),
 	as[TurnStarted](), as[TurnInterruptRequested](), as[TurnCompleted](), as[TurnFailed](), as[TurnInterrupted](),

@@ -87,7 +87,7 @@ func Parts(e Event) []Part {
 		return e.Parts
 	case ToolCompleted:
 		return e.Parts
-	case ChatCreated, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
+	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
 		InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted:
 	}
@@ -109,9 +109,24 @@ func WithParts(e Event, parts []Part) Event {
 	case ToolCompleted:
 		e.Parts = parts
 		return e
-	case ChatCreated, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
+	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
 		InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted:
 	}
 	return e
+}
+
+// ContentOf names the content of the chat that an event refers to. The history
+// of a [ChatInherited] is not among it.
+func ContentOf(e Event) []Digest {
+	var found []Digest
+	for _, p := range Parts(e) {
+		if p.Blob != "" {
+			found = append(found, p.Blob)
+		}
+	}
+	if e, ok := e.(ToolCompleted); ok && e.Blob != "" {
+		found = append(found, e.Blob)
+	}
+	return found
 }

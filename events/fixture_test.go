@@ -62,6 +62,13 @@ func examples() map[events.Type]example {
 			events.ChatCreated{Settings: everySetting(), Title: "Trip to Oslo", By: "user:ann"},
 			events.ChatCreated{},
 		},
+		"chat.created.v2": {
+			events.ChatInherited{
+				Origin:  events.Origin{Tenant: "acme", Chat: "oslo", Rev: 17, Hash: digest.Hex()},
+				History: another, Bytes: 70000, Settings: everySetting(), Title: "Trip to Bergen", By: "user:ann",
+			},
+			events.ChatInherited{Origin: events.Origin{Tenant: "acme", Chat: "oslo", Rev: 1, Hash: digest.Hex()}, History: another, Bytes: 400},
+		},
 		"chat.configured.v1": {
 			events.ChatConfigured{Settings: everySetting()},
 			events.ChatConfigured{Settings: events.Settings{Tools: &[]string{}}},

@@ -84,7 +84,10 @@ func (o *Orchestrator) store(ctx context.Context, k events.Key, body []byte) (ev
 	if err := decodeRequest(body, &u); err != nil {
 		return "", err
 	}
-	if err := o.mustExist(ctx, k); err != nil {
+	limit := protocol.MaxUploadBytes
+	if u.Import {
+		limit = protocol.MaxImportBytes
+	} else if err := o.mustExist(ctx, k); err != nil {
 		return "", err
 	}
 	content := u.Data
@@ -95,7 +98,7 @@ func (o *Orchestrator) store(ctx context.Context, k events.Key, body []byte) (ev
 		return "", errors.New("data and chunks: want one of them")
 	case len(u.Chunks) > 0:
 		var err error
-		if content, err = o.join(ctx, k, u.Chunks); err != nil {
+		if content, err = o.join(ctx, k, u.Chunks, limit); err != nil {
 			return "", err
 		}
 	}
@@ -109,8 +112,8 @@ func (o *Orchestrator) store(ctx context.Context, k events.Key, body []byte) (ev
 	return d, nil
 }
 
-// join is the content of chunks that were uploaded before.
-func (o *Orchestrator) join(ctx context.Context, k events.Key, chunks []events.Digest) ([]byte, error) {
+// join is the content of chunks that were uploaded before, limit bytes at most.
+func (o *Orchestrator) join(ctx context.Context, k events.Key, chunks []events.Digest, limit int) ([]byte, error) {
 	if len(chunks) > maxChunks {
 		return nil, fmt.Errorf("chunks: %d, at most %d are allowed", len(chunks), maxChunks)
 	}
@@ -123,8 +126,8 @@ func (o *Orchestrator) join(ctx context.Context, k events.Key, chunks []events.D
 		if err != nil {
 			return nil, fmt.Errorf("chunks[%d]: %w", i, err)
 		}
-		if len(content)+len(chunk) > protocol.MaxUploadBytes {
-			return nil, fmt.Errorf("chunks: more than %d bytes", protocol.MaxUploadBytes)
+		if len(content)+len(chunk) > limit {
+			return nil, fmt.Errorf("chunks: more than %d bytes", limit)
 		}
 		content = append(content, chunk...)
 	}

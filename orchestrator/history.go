@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/everturn/everturn/chat"
@@ -157,10 +156,16 @@ func (o *Orchestrator) fold(ctx context.Context, k events.Key, e entry, m protoc
 	if version := (*events.VersionError)(nil); errors.As(err, &version) {
 		return entry{}, err
 	}
+	if err != nil {
+		return entry{}, o.stopChat(ctx, k, fmt.Sprintf("the message after commit %d: %v", e.state.Rev(), err))
+	}
+	if inherited, ok := c.Events[0].(events.ChatInherited); ok && e.sequence == 0 {
+		if e, err = o.inherited(ctx, k, inherited); err != nil {
+			return entry{}, err
+		}
+	}
 	rev := e.state.Rev() + 1
 	switch {
-	case err != nil:
-		return entry{}, o.stopChat(ctx, k, fmt.Sprintf("the message after commit %d: %v", e.state.Rev(), err))
 	case c.Key != k:
 		return entry{}, o.stopChat(ctx, k, fmt.Sprintf("commit %d belongs to another chat", rev))
 	case c.Rev != rev:
@@ -168,7 +173,7 @@ func (o *Orchestrator) fold(ctx context.Context, k events.Key, e entry, m protoc
 	case c.Prev != e.state.Prev():
 		return entry{}, o.stopChat(ctx, k, fmt.Sprintf("commit %d does not follow the one before it", rev))
 	}
-	if err := known(c); err != nil {
+	if err := chat.CheckRules(c); err != nil {
 		return entry{}, err
 	}
 	next := e.state.Apply(c, events.Hash(m.Body))
@@ -176,21 +181,6 @@ func (o *Orchestrator) fold(ctx context.Context, k events.Key, e entry, m protoc
 		return entry{}, o.stopChat(ctx, k, fmt.Sprintf("commit %d makes no sense: %s", rev, wrong))
 	}
 	return entry{state: next, sequence: m.Sequence, bytes: e.bytes + int64(len(m.Body))}, nil
-}
-
-// known reports rules that this release does not have as a [*events.VersionError].
-func known(c events.Commit) error {
-	for _, e := range c.Events {
-		t, ok := e.(events.TurnStarted)
-		switch {
-		case !ok:
-		case t.Rules > chat.Rules:
-			return &events.VersionError{What: "rules", Name: strconv.Itoa(t.Rules)}
-		case t.PromptRules > chat.PromptRules:
-			return &events.VersionError{What: "prompt rules", Name: strconv.Itoa(t.PromptRules)}
-		}
-	}
-	return nil
 }
 
 // stopChat remembers that the chat is damaged.

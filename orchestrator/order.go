@@ -119,9 +119,18 @@ func (o *Orchestrator) decideStored(
 	if err != nil {
 		return position{}, err
 	}
+	base, no := at.entry, (*protocol.RefusedError)(nil)
+	if begins(message) && !base.state.Exists() {
+		if base, message.History, no, err = o.takeOver(ctx, h, message.Body); err != nil {
+			return position{}, err
+		}
+	}
 	h.deciding = c.id
-	now := o.at(at.entry)
-	d := chat.Handle(at.entry.state, message, now, o.live())
+	now := o.at(base)
+	d := chat.Decision{Refused: no}
+	if no == nil {
+		d = chat.Handle(base.state, message, now, o.live())
+	}
 	if len(d.Events) == 0 {
 		h.deciding = ""
 		if h.noted == c.id { // deciding it did no harm, whatever comes of it
@@ -136,7 +145,7 @@ func (o *Orchestrator) decideStored(
 		return at, nil
 	}
 	w := proposal{key: h.key, message: message, at: now, decision: d, trace: c.stored.Get(protocol.HeaderTraceparent)}
-	e, err := o.commit(ctx, at.entry, w, p)
+	e, err := o.commit(ctx, base, w, p)
 	if errors.Is(err, errTooLarge) {
 		return position{}, err // the fault is c's
 	}

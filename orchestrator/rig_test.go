@@ -202,6 +202,9 @@ func (r *rig) log(k events.Key) []events.Commit {
 		if err != nil {
 			r.Fatal(err)
 		}
+		if first, ok := c.Events[0].(events.ChatInherited); ok && i == 0 {
+			prev = first.Origin.Hash
+		}
 		if c.Rev != uint64(i+1) || c.Prev != prev {
 			r.Fatalf("commit %d has rev %d and prev %q, want prev %q", i+1, c.Rev, c.Prev, prev)
 		}

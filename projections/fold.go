@@ -45,10 +45,25 @@ func newFold(k events.Key) *fold {
 
 // apply folds one stored commit, unless it lies behind the point asked for. It
 // does not believe a broken chain: what it says would be made up.
-func (f *fold) apply(m protocol.Stored, until Point) error {
+//
+// A chat that goes on from a history begins with what people read there.
+func (f *fold) apply(m protocol.Stored, until Point, get content) error {
 	c, err := events.Decode(m.Body)
 	if version := (*events.VersionError)(nil); errors.As(err, &version) {
 		return refuse(events.CodeUnavailable, "rev %d: %v", f.head.Rev+1, err)
+	}
+	if err == nil && f.sequence == 0 && c.Key == f.key {
+		if first, ok := c.Events[0].(events.ChatInherited); ok {
+			if before(until, c) {
+				f.full = true
+				return nil
+			}
+			whole, err := inherited(f.key, first, get)
+			if err != nil {
+				return err
+			}
+			*f = *whole
+		}
 	}
 	if err != nil || c.Key != f.key || c.Rev != f.head.Rev+1 || c.Prev != f.hash {
 		return refuse(events.CodeChatStopped, "the chat's log is damaged behind rev %d", f.head.Rev)
@@ -77,6 +92,11 @@ func (f *fold) event(e events.Event) {
 	switch e := e.(type) {
 	case events.ChatCreated:
 		f.title(e.Title, e.Title != "")
+	case events.ChatInherited:
+		f.head.Archived = false
+		if e.Title != "" {
+			f.title(e.Title, true)
+		}
 	case events.ChatTitled:
 		f.title(e.Title, true)
 	case events.ChatArchived:

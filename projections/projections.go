@@ -18,7 +18,8 @@ type Config struct {
 	// Log is where chats are read from. Required.
 	Log Log
 
-	// Blobs has large content. Nil means that it is shown by its digest only.
+	// Blobs has large content. Nil means that it is shown by its digest only, and
+	// that chats which began as another's fork or import cannot be shown.
 	Blobs Blobs
 
 	// CacheBytes bounds the transcripts that are kept folded, by the size of the
@@ -214,11 +215,17 @@ func (p *Projections) catchUp(ctx context.Context, e *entry, until Point) error 
 	if last.Sequence <= e.fold.sequence && !same {
 		e.fold = newFold(k) // the log was replaced: erased, or restored from a backup
 	}
+	get := func(d events.Digest) ([]byte, error) {
+		if p.blobs == nil {
+			return nil, protocol.ErrNotFound
+		}
+		return p.blobs.Get(ctx, k, d)
+	}
 	for m, err := range p.log.Read(ctx, k, e.fold.sequence, last.Sequence) {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", k, err)
 		}
-		if err := e.fold.apply(m, until); err != nil {
+		if err := e.fold.apply(m, until, get); err != nil {
 			return err
 		}
 		if e.fold.full {

@@ -81,5 +81,6 @@ func Verbs() []Verb {
 	return []Verb{
 		VerbCreate, VerbSend, VerbInterrupt, VerbConfigure, VerbRename,
 		VerbArchive, VerbUnarchive, VerbWithdraw, VerbRetry, VerbContinue,
+		VerbFork, VerbImport,
 	}
 }

@@ -35,6 +35,8 @@ const (
 	VerbWithdraw  Verb = "withdraw"
 	VerbRetry     Verb = "retry"
 	VerbContinue  Verb = "continue"
+	VerbFork      Verb = "fork"
+	VerbImport    Verb = "import"
 )
 
 // Body is what a command wants. The set is closed.
@@ -108,6 +110,34 @@ type Continue struct {
 	V    int `json:"v"`
 	Turn int `json:"turn,omitempty"`
 }
+
+// Fork makes the chat it is addressed to out of another one of the same tenant,
+// as that was at Rev; without Rev, as it is when the command is decided. What was
+// open there is closed here. The other one is not touched.
+type Fork struct {
+	V     int    `json:"v"`
+	Chat  string `json:"chat"`            // the other one
+	Rev   uint64 `json:"rev,omitempty"`   // of the last commit to take over; default: the newest
+	Title string `json:"title,omitempty"` // default: that of the other
+}
+
+// Import makes the chat it is addressed to out of a history that was uploaded as
+// its content, together with all the content that the history names, except what
+// is Missing: that was lost before.
+type Import struct {
+	V       int             `json:"v"`
+	History events.Digest   `json:"history"`           // of the commits, each with a line break behind it
+	Missing []events.Digest `json:"missing,omitempty"` // content that the history names and nobody has
+	Title   string          `json:"title,omitempty"`   // default: that in the history
+}
+
+// Verb implements [Body].
+func (Fork) Verb() Verb { return VerbFork }
+func (Fork) body()      {}
+
+// Verb implements [Body].
+func (Import) Verb() Verb { return VerbImport }
+func (Import) body()      {}
 
 // Verb implements [Body].
 func (Create) Verb() Verb { return VerbCreate }
@@ -199,6 +229,10 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 		return decodeBody[Retry](data)
 	case VerbContinue:
 		return decodeBody[Continue](data)
+	case VerbFork:
+		return decodeBody[Fork](data)
+	case VerbImport:
+		return decodeBody[Import](data)
 	}
 	return nil, refuse(events.CodeUnknownVerb, "verb %q", verb)
 }

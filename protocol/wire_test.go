@@ -69,6 +69,10 @@ func TestCommandWire(t *testing.T) {
 		{"minimal", protocol.Retry{V: 1}},
 		{"full", protocol.Continue{V: 1, Turn: 3}},
 		{"minimal", protocol.Continue{V: 1}},
+		{"full", protocol.Fork{V: 1, Chat: "oslo", Rev: 17, Title: "Trip"}},
+		{"minimal", protocol.Fork{V: 1, Chat: "oslo"}},
+		{"full", protocol.Import{V: 1, History: digest, Missing: []events.Digest{digest}, Title: "Trip"}},
+		{"minimal", protocol.Import{V: 1, History: digest}},
 	} {
 		verb := string(tt.want.Verb())
 		seen[tt.want.Verb()] = true
@@ -168,6 +172,7 @@ func TestRunnerWire(t *testing.T) {
 	wiretest.Body(t, "runner-answer.full.json", protocol.RunnerAnswer{Running: true})
 	wiretest.Body(t, "upload.chunk.json", protocol.Upload{V: 1, Data: []byte{0, 1, 0xff}})
 	wiretest.Body(t, "upload.join.json", protocol.Upload{V: 1, Chunks: []events.Digest{digest}, Blob: digest})
+	wiretest.Body(t, "upload.import.json", protocol.Upload{V: 1, Chunks: []events.Digest{digest}, Blob: digest, Import: true})
 	wiretest.Body(t, "upload-answer.full.json", protocol.UploadAnswer{Blob: digest})
 	wiretest.Body(t, "upload-answer.error.json", protocol.UploadAnswer{Error: "a chunk is missing"})
 	wiretest.Body(t, "download.full.json", protocol.Download{V: 1, Blob: digest, Offset: 262144})

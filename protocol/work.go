@@ -196,11 +196,15 @@ type Progress struct {
 // Upload stores content of a chat by its digest: Data, at most
 // [MaxChunkBytes], or the joined content of Chunks that were uploaded before,
 // which must hash to Blob.
+//
+// Import says that it is for a chat that an import is going to make; any other
+// chat must exist.
 type Upload struct {
 	V      int             `json:"v"`
 	Data   []byte          `json:"data,omitempty"`
 	Chunks []events.Digest `json:"chunks,omitempty"`
 	Blob   events.Digest   `json:"blob,omitempty"`
+	Import bool            `json:"import,omitempty"` // for a chat that an import is going to make
 }
 
 // UploadAnswer names what is stored now, or says what was wrong.
@@ -226,7 +230,8 @@ type DownloadAnswer struct {
 // Sizes of uploads.
 const (
 	MaxChunkBytes  = 256 << 10
-	MaxUploadBytes = 16 << 20
+	MaxUploadBytes = 16 << 20               // joined, of a chat that exists
+	MaxImportBytes = events.MaxHistoryBytes // joined, for an import
 )
 
 // keyNamespace is the UUIDv5 namespace of idempotency keys; it never changes.

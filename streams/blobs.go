@@ -42,8 +42,8 @@ func (b *Blobs) Put(ctx context.Context, k events.Key, d events.Digest, content 
 	return nil
 }
 
-// ErrDamaged means that stored content does not have the digest it is named by.
-var ErrDamaged = errors.New("damaged")
+// ErrDamaged means here that stored content does not have the digest it is named by.
+var ErrDamaged = protocol.ErrDamaged
 
 // Get gives content that hashes to d, or [protocol.ErrNotFound], or an error
 // that wraps [ErrDamaged].

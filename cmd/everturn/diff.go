@@ -35,16 +35,16 @@ type happened struct {
 
 // Run implements the command.
 func (c *diffCommand) Run(s *surroundings) error {
-	return c.commits(s, c.Chat, func(commits []events.Commit, _ archive) error {
+	return c.commits(s, c.Chat, func(commits []events.Commit, a archive) error {
 		first, last := min(c.From, c.To), max(c.From, c.To)
 		if last > uint64(len(commits)) {
 			return cli.Exit(cli.ExitNotFound, fmt.Errorf("chat %s has no rev %d, the last is %d", c.Chat, last, len(commits)))
 		}
-		from, err := stateAt(commits, c.From)
+		from, err := stateAt(commits, c.From, a)
 		if err != nil {
 			return err
 		}
-		to, err := stateAt(commits, c.To)
+		to, err := stateAt(commits, c.To, a)
 		if err != nil {
 			return err
 		}
@@ -60,8 +60,8 @@ func (c *diffCommand) Run(s *surroundings) error {
 }
 
 // stateAt is the JSON of a chat's state at a rev.
-func stateAt(commits []events.Commit, rev uint64) ([]byte, error) {
-	state, err := replay.Fold(commits[:rev])
+func stateAt(commits []events.Commit, rev uint64, a archive) ([]byte, error) {
+	state, err := replay.Fold(commits[:rev], a.blob)
 	if err != nil {
 		return nil, cli.Exit(cli.ExitIntegrity, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -23,7 +22,7 @@ import (
 type history struct {
 	remote
 
-	File []string `type:"existingfile" sep:"none" placeholder:"FILE" help:"Read an exported file instead, or what log --json printed; may be given again. No server is needed."`
+	File []string `type:"existingfile" sep:"none" placeholder:"FILE" help:"Read a file instead that export or log --json printed; may be given again. No server is needed."`
 }
 
 // archive is where logs are.
@@ -31,7 +30,8 @@ type archive struct {
 	// read gives the commits of the chosen logs, each chat's in order.
 	read func(logs chosen, take func(events.Key, verify.Entry) error) error
 
-	// blob and manifest are what lies beside the logs; nil for a file.
+	// blob and manifest are what lies beside the logs. A file has content only if
+	// export wrote it, and no manifests: the function is nil.
 	blob     func(events.Key, events.Digest) ([]byte, error)
 	manifest func(events.Digest) (protocol.Manifest, error)
 }
@@ -46,7 +46,13 @@ type chosen struct {
 // open calls do with the archive that the flags name.
 func (h *history) open(s *surroundings, do func(archive) error) error {
 	if len(h.File) > 0 {
-		return do(archive{read: h.readFiles})
+		files := newFileContents()
+		return do(archive{
+			read: func(logs chosen, take func(events.Key, verify.Entry) error) error {
+				return h.readFiles(files, logs, take)
+			},
+			blob: files.blob,
+		})
 	}
 	return h.with(s, func(ctx context.Context, nc *nats.Conn, cl *client.Client) error {
 		reader, err := streams.OpenReader(ctx, nc, streams.Options{Domain: h.JSDomain})
@@ -87,44 +93,23 @@ func (h *history) readStreams(
 	return nil
 }
 
-func (h *history) readFiles(logs chosen, take func(events.Key, verify.Entry) error) error {
+func (h *history) readFiles(files *fileContents, logs chosen, take func(events.Key, verify.Entry) error) error {
 	wanted := events.Key{Tenant: string(h.Tenant), Chat: string(logs.chat)}
 	found := logs.chat == ""
 	for _, name := range h.File {
-		err := readFile(name, func(k events.Key, e verify.Entry) error {
+		err := files.read(name, func(k events.Key, e verify.Entry) error {
 			if logs.chat != "" && k != wanted {
 				return nil
 			}
 			found = true
 			return take(k, e)
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}
 	}
 	if !found {
 		return cli.Exit(cli.ExitNotFound, fmt.Errorf("%s has no chat %s", strings.Join(h.File, ", "), wanted))
-	}
-	return nil
-}
-
-func readFile(name string, take func(events.Key, verify.Entry) error) (err error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return cli.Exit(cli.ExitUsage, err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	for entry, err := range verify.ReadEntries(f) {
-		var key events.Key
-		if err == nil {
-			_, key, err = protocol.ParseLogSubject(entry.Subject)
-		}
-		if err != nil {
-			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: %w", name, err))
-		}
-		if err := take(key, entry); err != nil {
-			return err
-		}
 	}
 	return nil
 }

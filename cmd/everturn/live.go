@@ -113,7 +113,7 @@ func (v *liveView) event(e events.Event) {
 	case events.TurnInterrupted:
 		v.line()
 		v.printf("[turn %d was interrupted]\n", e.Turn)
-	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
 		events.TurnStarted, events.TurnInterruptRequested, events.StepRequested, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted:

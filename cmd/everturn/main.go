@@ -41,6 +41,9 @@ type grammar struct {
 	Tail        tailCommand        `cmd:"" help:"Show what happens in a chat while it happens."`
 	Transcript  transcriptCommand  `cmd:"" help:"Show a chat as people read it."`
 	LogOf       logCommand         `cmd:"" name:"log" help:"Show a chat's commits."`
+	Export      exportCommand      `cmd:"" help:"Write a chat to a file, with all its content."`
+	Import      importCommand      `cmd:"" help:"Make a chat out of such a file, here or in another installation."`
+	Fork        forkCommand        `cmd:"" help:"Make a chat out of another one, as it is or was."`
 	Streams     streamsCommand     `cmd:"" help:"Show, compare and set up the streams."`
 	Dead        deadCommand        `cmd:"" help:"Show, redrive and drop commands that were set aside."`
 	Replay      replayCommand      `cmd:"" help:"Decide logs again by the rules of today, and say where they would go another way."`

@@ -66,7 +66,7 @@ func (c *promptCommand) Run(s *surroundings) error {
 		if err != nil {
 			return err
 		}
-		state, err := replay.Fold(until)
+		state, err := replay.Fold(until, a.blob)
 		if err != nil {
 			return cli.Exit(cli.ExitIntegrity, err)
 		}
@@ -116,7 +116,7 @@ func requestOf(r model.Request) request {
 // fill puts content and descriptions in the place of their digests. The lists in
 // r belong to the chat's state and are copied.
 func fill(r *model.Request, k events.Key, a archive) error {
-	if a.blob == nil {
+	if a.manifest == nil {
 		return cli.Exit(cli.ExitUsage, fmt.Errorf("--full: a file has nothing beside the logs; ask a server"))
 	}
 	for i := range r.Tools {

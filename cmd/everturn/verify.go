@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/nats-io/nats.go"
@@ -169,28 +168,29 @@ func (c *verifyCommand) heads(ctx context.Context, log *streams.Log, cl *client.
 // files checks exported files as one log: a chat may be spread over several, if
 // they are named in its order.
 func (c *verifyCommand) files(s *surroundings) error {
-	checker := verify.New(verify.Options{Idle: c.Idle})
+	x := newFileContents()
+	checker := verify.New(verify.Options{Idle: c.Idle, Blob: blobSeen(x)})
 	for _, name := range c.File {
-		if err := addFile(checker, name); err != nil {
+		err := x.read(name, func(_ events.Key, e verify.Entry) error {
+			checker.Add(e)
+			return nil
+		}, nil)
+		if err != nil {
 			return err
 		}
 	}
 	return c.verdict(s.stdout, checker, nil)
 }
 
-func addFile(checker *verify.Checker, name string) (err error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return cli.Exit(cli.ExitUsage, err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	for entry, err := range verify.ReadEntries(f) {
+// blobSeen gives the checker what stood in files.
+func blobSeen(x *fileContents) func(events.Key, events.Digest) ([]byte, error) {
+	return func(k events.Key, d events.Digest) ([]byte, error) {
+		content, err := x.blob(k, d)
 		if err != nil {
-			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: %w", name, err))
+			return nil, fmt.Errorf("%w: %w", verify.ErrNotSeen, err)
 		}
-		checker.Add(entry)
+		return content, nil
 	}
-	return nil
 }
 
 // rules lists what is checked.

@@ -29,9 +29,14 @@ type Driver struct {
 
 // NewDriver drives a chat of that name.
 func NewDriver(k events.Key, chance Chance) *Driver {
-	d := &Driver{Chat: New(k), chance: chance, claims: make(map[events.CallID][]chat.Claim)}
+	d := DriverOf(New(k), chance)
 	d.Take(d.command(protocol.Create{V: protocol.Version, Settings: d.settings()}))
 	return d
+}
+
+// DriverOf drives a chat on from where it is.
+func DriverOf(c *Chat, chance Chance) *Driver {
+	return &Driver{Chat: c, chance: chance, claims: make(map[events.CallID][]chat.Claim)}
 }
 
 // Log drives a new chat for that many messages.
@@ -91,6 +96,9 @@ func isTimer(w protocol.Work) bool { return w.Kind() == protocol.OwesTimer }
 // again is a message that came before: late, or twice. A command that comes
 // again is the same command.
 func (d *Driver) again() chat.Message {
+	if len(d.sent) == 0 {
+		return d.wish()
+	}
 	return d.sent[d.chance.IntN(len(d.sent))]
 }
 

@@ -36,7 +36,7 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 			at = e.Deadline.Add(-time.Duration(e.TimeoutMS)*time.Millisecond - events.Dead)
 		case events.ToolStarted:
 			at = e.At
-		case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
 			events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepRequested, events.StepCompleted,
 			events.StepFailed, events.StepInterrupted, events.ToolCompleted:

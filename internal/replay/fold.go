@@ -8,11 +8,41 @@ import (
 	"github.com/everturn/everturn/events"
 )
 
-// Fold is the chat after those commits, its log from rev 1 on. The error is about
+// Blob gives content of a chat by its digest.
+type Blob = func(events.Key, events.Digest) ([]byte, error)
+
+// inheritedBy reads the history that a chat goes on from.
+func inheritedBy(k events.Key, first events.ChatInherited, blob Blob) (*chat.History, error) {
+	if blob == nil {
+		return nil, fmt.Errorf("the history that chat %s goes on from is not here", k)
+	}
+	raw, err := blob(k, first.History)
+	if err != nil {
+		return nil, fmt.Errorf("the history that chat %s goes on from: %w", k, err)
+	}
+	h, err := chat.ReadHistory(raw)
+	if err == nil && (h.Origin != first.Origin || h.Digest != first.History) {
+		err = fmt.Errorf("%w: it is that of another origin", events.ErrHistory)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the history that chat %s goes on from: %w", k, err)
+	}
+	return h, nil
+}
+
+// Fold is the chat after those commits, its log from rev 1 on. Blob is asked for
+// the history of a chat that goes on from one. The error is about that, or about
 // a log that makes no sense.
-func Fold(commits []events.Commit) (chat.State, error) {
+func Fold(commits []events.Commit, blob Blob) (chat.State, error) {
 	var s chat.State
-	for _, c := range commits {
+	for i, c := range commits {
+		if first, ok := c.Events[0].(events.ChatInherited); ok && i == 0 {
+			inherited, err := inheritedBy(c.Key, first, blob)
+			if err != nil {
+				return s, err
+			}
+			s = inherited.State
+		}
 		next := s.Apply(c, "")
 		if wrong := next.Wrong(); wrong != "" {
 			return s, fmt.Errorf("rev %d cannot be folded: %s", next.Rev(), wrong)

@@ -130,6 +130,12 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		return list, true
 	case events.ChatCreated:
 		return of(protocol.Create{V: protocol.Version, Settings: e.Settings, Title: e.Title}), true
+	case events.ChatInherited:
+		command.History = h.inherited
+		if verb == protocol.VerbImport {
+			return of(protocol.Import{V: protocol.Version, History: e.History, Title: e.Title}), true
+		}
+		return of(protocol.Fork{V: protocol.Version, Chat: e.Origin.Chat, Rev: e.Origin.Rev, Title: e.Title}), true
 	case events.ChatConfigured:
 		return of(protocol.Configure{V: protocol.Version, Settings: e.Settings}), true
 	case events.ChatTitled:
@@ -178,6 +184,10 @@ func bodyOf(verb protocol.Verb, turn int) protocol.Body {
 		return protocol.Retry{V: v, Turn: turn}
 	case protocol.VerbContinue:
 		return protocol.Continue{V: v, Turn: turn}
+	case protocol.VerbFork:
+		return protocol.Fork{V: v}
+	case protocol.VerbImport:
+		return protocol.Import{V: v}
 	}
 	return nil
 }

@@ -37,6 +37,9 @@ type History struct {
 	found   *Difference
 	newer   error
 	counted Counts
+
+	// inherited is what the chat goes on from, until its first commit is folded.
+	inherited *chat.History
 }
 
 // Counts are numbers of commits.
@@ -67,6 +70,14 @@ func (h *History) Add(sequence uint64, commit []byte) {
 		h.newer = fmt.Errorf("sequence %d: %w", sequence, err)
 		return
 	}
+	if err == nil && !h.state.Exists() {
+		if first, ok := c.Events[0].(events.ChatInherited); ok {
+			if err := h.begin(c.Key, first); err != nil {
+				h.newer = fmt.Errorf("sequence %d: %w", sequence, err)
+				return
+			}
+		}
+	}
 	h.counted.Commits++
 	d := h.compare(c, err, commit)
 	if d != nil {
@@ -81,8 +92,9 @@ func (h *History) Add(sequence uint64, commit []byte) {
 // Difference is the first one, nil if there is none.
 func (h *History) Difference() *Difference { return h.found }
 
-// Newer says from where on only a newer release can read the log, nil if this
-// one reads all of it.
+// Newer says from where on the log cannot be read, since only a newer release
+// can, or since the history that it goes on from is not at hand; nil if all of it
+// can.
 func (h *History) Newer() error { return h.newer }
 
 // Counts are how far the history has come.
@@ -115,6 +127,20 @@ func (h *History) compare(c events.Commit, err error, raw []byte) (d *Difference
 	}
 	h.state = next
 	h.known.read(c)
+	h.inherited = nil
+	return nil
+}
+
+// begin makes the history that a chat goes on from its past.
+func (h *History) begin(k events.Key, first events.ChatInherited) error {
+	inherited, err := inheritedBy(k, first, h.options.Blob)
+	if err != nil {
+		return err
+	}
+	h.inherited, h.state = inherited, inherited.State
+	for _, c := range inherited.Commits {
+		h.known.read(c.Commit)
+	}
 	return nil
 }
 

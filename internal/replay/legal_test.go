@@ -43,6 +43,7 @@ func TestGeneratedLogsReplayWithoutDifference(t *testing.T) {
 		logs     = 1_000
 		shortest = 8
 		spread   = 60
+		forks    = 4 // every so many logs, the chat goes on from another one
 	)
 	var (
 		wait   sync.WaitGroup
@@ -54,9 +55,18 @@ func TestGeneratedLogsReplayWithoutDifference(t *testing.T) {
 		wait.Go(func() {
 			for i := w; i < logs; i += workers {
 				k := events.Key{Tenant: "acme", Chat: fmt.Sprintf("chat-%d", i)}
-				log := chatgen.Log(k, rand.New(rand.NewPCG(uint64(i), 2)), shortest+i%spread)
-				for name, o := range map[string]replay.Options{"alone": {}, "with everything": everything(log)} {
+				chance := rand.New(rand.NewPCG(uint64(i), 2))
+				log := chatgen.Log(k, chance, shortest+i%spread)
+				options := map[string]replay.Options{"alone": {}, "with everything": everything(log)}
+				if i%forks == 0 && log.State.Exists() {
+					log = goneOn(log, chance)
+					options = map[string]replay.Options{"with everything": everything(log)} // alone there is no history
+				}
+				for name, o := range options {
 					h := replayed(o, log.Bytes)
+					if h.Newer() != nil {
+						t.Errorf("log %d %s: %v", i, name, h.Newer())
+					}
 					if d := h.Difference(); d != nil {
 						t.Errorf("log %d %s: %s", i, name, d)
 						return
@@ -73,5 +83,47 @@ func TestGeneratedLogsReplayWithoutDifference(t *testing.T) {
 	t.Logf("%d commits, %d of them believed", counts.Commits, counts.Believed)
 	if counts.Believed*20 > counts.Commits {
 		t.Errorf("%d of %d commits are only believed", counts.Believed, counts.Commits)
+	}
+}
+
+// goneOn is a chat that goes on from another one.
+func goneOn(c *chatgen.Chat, chance *rand.Rand) *chatgen.Chat {
+	k, rev := events.Key{Tenant: "acme", Chat: "fork"}, 1+chance.Uint64N(c.State.Rev())
+	fork := c.ForkAt(k, rev)
+	if chance.IntN(2) == 0 {
+		fork = c.ImportAt(k, rev)
+	}
+	d := chatgen.DriverOf(fork, chance)
+	for range 20 {
+		d.Take(d.Next())
+	}
+	return fork
+}
+
+// A chat whose history is not at hand, or is another, is not replayed.
+func TestAChatWithoutItsHistoryIsNotReplayed(t *testing.T) {
+	t.Parallel()
+	c := chatgen.New(events.Key{Tenant: "acme", Chat: "c"})
+	c.Create(events.Settings{})
+	c.Send("hi")
+	fork := c.ForkAt(events.Key{Tenant: "acme", Chat: "fork"}, 2)
+	other := c.History(1)
+	for name, blob := range map[string]replay.Blob{
+		"none":     nil,
+		"not kept": func(events.Key, events.Digest) ([]byte, error) { return nil, fmt.Errorf("gone") },
+		"another":  func(events.Key, events.Digest) ([]byte, error) { return other, nil },
+		"nonsense": func(events.Key, events.Digest) ([]byte, error) { return []byte("x"), nil },
+	} {
+		h := replayed(replay.Options{Blob: blob}, fork.Bytes)
+		if h.Newer() == nil || h.Difference() != nil {
+			t.Errorf("%s: not judged: %v, difference: %v", name, h.Newer(), h.Difference())
+		}
+		if _, err := replay.Fold(fork.Commits, blob); err == nil {
+			t.Errorf("%s: folded", name)
+		}
+	}
+	s, err := replay.Fold(fork.Commits, everything(fork).Blob)
+	if err != nil || s.Hash() != fork.State.Hash() {
+		t.Errorf("folded to another state: %v", err)
 	}
 }

@@ -128,7 +128,7 @@ func TestAsked(t *testing.T) {
 	if _, _, err := replay.Asked(log.Commits, step, 3); !errors.Is(err, replay.ErrNoEvent) {
 		t.Errorf("an attempt that never was: %v", err)
 	}
-	if _, err := replay.Fold(log.Commits[2:]); err == nil {
+	if _, err := replay.Fold(log.Commits[2:], nil); err == nil {
 		t.Error("an answer that nobody asked for is folded")
 	}
 }

@@ -30,7 +30,7 @@ func (h *History) attempts(c events.Commit) ([]guess, bool) {
 		parts, stands := h.filled(c.Key, e.Parts, true)
 		ended.Answer = &model.Answer{Parts: parts, Usage: e.Usage}
 		return []guess{{message: ended, stands: stands}}, true
-	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn, events.TurnStarted,
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolStarted, events.ToolCompleted:
@@ -76,7 +76,7 @@ func (h *History) claims(c events.Commit) []guess {
 		m.Call, m.Delivery, m.Runner, m.Holder = e.Call, e.Delivery, e.Runner, chat.HolderNotAsked
 	case events.ToolCompleted:
 		m.Call, m.Delivery = e.Call, h.known.starts[e.Call].Delivery+1
-	case events.ChatCreated, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn, events.TurnStarted,
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested:

@@ -122,6 +122,7 @@ func operator() User {
 			api + ">", flowControl + ">",
 			protocol.CommandSubject(everyChat, protocol.Any),
 			protocol.QuerySubject(protocol.Any, protocol.Any),
+			protocol.UploadSubject(everyChat), // for imports
 			put(streams.ToolsBucket), put(streams.AgentsBucket),
 			microDiscovery,
 		},

@@ -73,6 +73,8 @@ func commands() []body {
 		command[protocol.Withdraw]("input"),
 		command[protocol.Retry]().short(),
 		command[protocol.Continue]().short(),
+		command[protocol.Fork]("chat").short(),
+		command[protocol.Import]("history").short(),
 	}
 }
 

@@ -7,6 +7,10 @@ import "github.com/everturn/everturn/events"
 // somebody: a model, a runner, a timer, a person. Nothing waits for nobody.
 func (h *history) boundary() {
 	t := h.turn
+	if h.closing {
+		h.closed()
+		return
+	}
 	if t == nil {
 		h.waitsForNobody()
 		return

@@ -76,7 +76,7 @@ func (h *history) toolRequested(e events.ToolRequested) {
 	if c.result.known() {
 		h.breaks(RuleLicence, c.result, "%s is handed out after its result", what)
 	}
-	if key := protocol.IdempotencyKey(h.key, e.Call); e.Key != key {
+	if key := protocol.IdempotencyKey(h.owner(), e.Call); e.Key != key {
 		h.breaks(RuleCalls, c.asked, "%s has the key %s, not its own, %s", what, e.Key, key)
 	}
 	if !c.hasArguments(e.Arguments) {
@@ -205,9 +205,12 @@ func (h *history) toolCompleted(e events.ToolCompleted) {
 	if e.Status != events.ToolOK && !e.IsError {
 		h.breaks(RuleResults, c.asked, "%s is %s, and its result is not marked as an error", describe(e.Call, "call"), e.Status)
 	}
-	if h.cause.Kind == events.CausedByResult {
+	switch {
+	case h.closing:
+		h.leftOpen(c, e)
+	case h.cause.Kind == events.CausedByResult:
 		h.reported(c, e)
-	} else {
+	default:
 		h.settledByRule(c, e)
 	}
 	c.result, c.status = h.here, e.Status

@@ -17,7 +17,7 @@ func (h *history) caused(c events.Commit) {
 		h.breaks(rule, Place{}, "%s cannot follow from %s", first.EventType(), describeCause(c.Cause))
 	}
 	for _, e := range c.Events[1:] {
-		if rule, onlyFirst := leads(e); onlyFirst {
+		if rule, onlyFirst := leads(e); onlyFirst && !h.closing {
 			h.breaks(rule, Place{}, "%s is not what its commit begins with", e.EventType())
 			return
 		}
@@ -104,6 +104,7 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		protocol.VerbRename: events.ChatTitled{}, protocol.VerbArchive: events.ChatArchived{},
 		protocol.VerbUnarchive: events.ChatUnarchived{}, protocol.VerbWithdraw: events.InputWithdrawn{},
 		protocol.VerbRetry: events.TurnStarted{}, protocol.VerbContinue: events.TurnStarted{},
+		protocol.VerbFork: events.ChatInherited{}, protocol.VerbImport: events.ChatInherited{},
 	}
 	want, known := brings[v]
 	return !known || want.EventType() == e.EventType()
@@ -120,7 +121,7 @@ func leads(e events.Event) (Rule, bool) {
 		return RuleAttempts, true
 	case events.ToolStarted:
 		return RuleLicence, true
-	case events.ChatCreated, events.CommandRejected, events.CommandNoted: // judged as what they are
+	case events.ChatCreated, events.ChatInherited, events.CommandRejected, events.CommandNoted: // judged as what they are
 	case events.ChatUnarchived: // an input brings a chat back
 	case events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolCompleted: // they follow

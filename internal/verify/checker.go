@@ -97,8 +97,9 @@ type commitPlace struct {
 	at  Place
 }
 
-// Unread is a commit that a newer release wrote. Its chat is not judged from
-// there on.
+// Unread is a commit that a newer release wrote, or the first one of a chat that
+// goes on from a history which cannot be read. Its chat is not judged from there
+// on.
 type Unread struct {
 	Chat     events.Key
 	Sequence uint64
@@ -125,7 +126,7 @@ func (c *Checker) Add(e Entry) []Violation {
 // Violations is everything found so far, in the order of finding.
 func (c *Checker) Violations() []Violation { return slices.Clone(c.found) }
 
-// Unread lists the commits that only a newer release can read.
+// Unread lists the commits behind which nothing was judged.
 func (c *Checker) Unread() []Unread { return slices.Clone(c.unread) }
 
 // Chats lists the chats read, sorted.
@@ -159,6 +160,13 @@ func (c *Checker) add(e Entry) {
 		h.breaks(RuleTenants, Place{}, "subject names shard %d, the chat belongs to %d", shard, protocol.Shard(key, want))
 	}
 	c.commitID(h, commit)
+	if first, ok := commit.Events[0].(events.ChatInherited); ok && !h.last.known() {
+		if err := h.inherit(first); err != nil {
+			h.newer = true
+			c.unread = append(c.unread, Unread{Chat: key, Sequence: e.Sequence, Err: err})
+			return
+		}
+	}
 	h.read(commit, e)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/verify"
 )
 
@@ -59,5 +60,61 @@ func TestReadEntriesNamesTheLineThatIsWrong(t *testing.T) {
 				t.Errorf("error %v, want %q", last, tt.want)
 			}
 		})
+	}
+}
+
+func TestAnExportHoldsContentAndItsEnd(t *testing.T) {
+	t.Parallel()
+	var file bytes.Buffer
+	large := verify.Content{Digest: events.DigestOf([]byte("large")), Bytes: bytes.Repeat([]byte("0123456789abcdef"), 40<<10)}
+	empty := verify.Content{Digest: events.DigestOf(nil), Bytes: nil}
+	end := verify.End{Tenant: "acme", Chat: "ann", Rev: 1, Hash: "00", Missing: []events.Digest{large.Digest}}
+	commit := entries(story(t), 1)[0]
+	for _, err := range []error{
+		verify.WriteContent(&file, large), verify.WriteContent(&file, empty), verify.WriteCommit(&file, commit), verify.WriteEnd(&file, end),
+		verify.WriteCommit(&file, verify.Entry{Subject: "everturn.log.0.acme.bob", Sequence: 9, Commit: []byte("not JSON\n")}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := file.String()
+	var lines []verify.Line
+	for l, err := range verify.ReadLines(&file) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, l)
+	}
+	if len(lines) != 5 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	if c := lines[0].Content; c == nil || c.Digest != large.Digest || !bytes.Equal(c.Bytes, large.Bytes) {
+		t.Error("large content is another")
+	}
+	if c := lines[1].Content; c == nil || c.Digest != empty.Digest || len(c.Bytes) != 0 {
+		t.Errorf("empty content: %+v", lines[1])
+	}
+	if e := lines[2].Entry; e == nil || !bytes.Equal(e.Commit, commit.Commit) || !strings.Contains(whole, "\n"+string(commit.Commit)+"\n") {
+		t.Errorf("the commit: %+v", lines[2])
+	}
+	if e := lines[3].End; e == nil || e.Rev != 1 || e.Missing[0] != large.Digest {
+		t.Errorf("the end: %+v", lines[3])
+	}
+	if e := lines[4].Entry; e == nil || string(e.Commit) != "not JSON\n" {
+		t.Errorf("a damaged commit: %+v", lines[4])
+	}
+	for name, text := range map[string]string{
+		"only the beginning of content": whole[:strings.IndexByte(whole, '\n')+1],
+		"content that is broken off":    whole[:strings.IndexByte(whole, '\n')+1] + string(commit.Commit),
+		"other content in between":      whole[:strings.IndexByte(whole, '\n')+1] + `{"content":"sha256:00","data":"AA=="}`,
+	} {
+		var last error
+		for _, err := range verify.ReadLines(strings.NewReader(text)) {
+			last = err
+		}
+		if last == nil || !strings.Contains(last.Error(), "is missing") {
+			t.Errorf("%s: error %v", name, last)
+		}
 	}
 }

@@ -59,6 +59,9 @@ func (f *fold) read(h *history, c events.Commit, e Entry) {
 			// Nothing that a prompt is asked for at.
 		}
 	}
+	if h.past.line > 0 {
+		return
+	}
 	f.compare(h, hash)
 	// Hashing costs as much as the state is large, so it is done at ever wider
 	// distances, and once more at the end.

@@ -15,6 +15,9 @@ type history struct {
 	count   map[Rule]int // of violations of this chat
 	newer   bool
 
+	past    pastCommit // the commit being judged, if it is one of the history that the chat goes on from
+	closing bool       // the commit being judged ends what is open in that history
+
 	here   Place // the commit being judged
 	at     events.Time
 	cause  events.Cause
@@ -67,16 +70,22 @@ func (h *history) breaks(r Rule, clash Place, format string, args ...any) {
 	if h.count[r] > maxPerRule {
 		return
 	}
-	*h.found = append(*h.found, Violation{
+	v := Violation{
 		Rule: r, Chat: h.key, Rev: h.here.Rev, Sequence: h.here.Sequence,
 		Detail: fmt.Sprintf(format, args...), Clash: clash,
-	})
+	}
+	if h.past.line > 0 {
+		v.Rev, v.Sequence = 1, h.past.sequence
+		v.Detail = fmt.Sprintf("in the history, line %d: %s", h.past.line, v.Detail)
+	}
+	*h.found = append(*h.found, v)
 }
 
 // read judges one commit. What is broken is reported and then believed, so that
 // one fault is not reported again at every commit after it.
 func (h *history) read(c events.Commit, e Entry) {
 	h.cause, h.at = c.Cause, c.At
+	_, h.closing = c.Events[0].(events.ChatInherited)
 	h.chain(c, e)
 	h.tenant(c)
 	h.decision(c)
@@ -95,6 +104,10 @@ func (h *history) event(e events.Event, index int) {
 	h.eventSize(e)
 	switch e := e.(type) {
 	case events.ChatCreated:
+		if h.here.Rev != 1 || index != 0 {
+			h.breaks(RuleChain, h.last, "chat.created is not the first event of the log")
+		}
+	case events.ChatInherited:
 		if h.here.Rev != 1 || index != 0 {
 			h.breaks(RuleChain, h.last, "chat.created is not the first event of the log")
 		}
@@ -149,7 +162,7 @@ func (h *history) chain(c events.Commit, e Entry) {
 	if c.Prev != h.prev {
 		h.breaks(RuleChain, h.last, "prev is not the hash of the commit before")
 	}
-	if _, created := c.Events[0].(events.ChatCreated); !created && h.last.Rev == 0 {
+	if _, created := c.Events[0].(events.ChatCreated); !created && !h.closing && h.last.Rev == 0 {
 		h.breaks(RuleChain, Place{}, "the log does not begin with chat.created")
 	}
 	if c.At < h.lastAt {

@@ -57,13 +57,18 @@ func legal(t *testing.T, number int) {
 		long   = 120 // messages of the longest
 		isLong = 100 // every so many logs
 		folded = 4   // every so many logs, what needs the chat's state is judged, too
+		forks  = 6   // every so many logs, the chat goes on from another one
 	)
 	messages := short + number%spread
 	if number%isLong == 0 {
 		messages = long
 	}
 	k := events.Key{Tenant: "acme", Chat: fmt.Sprintf("chat-%d", number)}
-	log := chatgen.Log(k, rand.New(rand.NewPCG(uint64(number), 0)), messages)
+	chance := rand.New(rand.NewPCG(uint64(number), 0))
+	log := chatgen.Log(k, chance, messages)
+	if number%forks == 0 && log.State.Exists() {
+		log = goneOn(log, chance, messages)
+	}
 	checker := verify.New(verify.Options{
 		Idle: true, Shards: shards, SkipFold: number%folded != 0,
 		Blob:   func(_ events.Key, d events.Digest) ([]byte, error) { return log.Blobs[d], nil },
@@ -83,6 +88,28 @@ func legal(t *testing.T, number int) {
 	for _, v := range checker.Finish(nil) {
 		t.Errorf("log %d at rest: %s", number, v)
 	}
+	for _, u := range checker.Unread() {
+		t.Errorf("log %d is not judged: %v", number, u.Err)
+	}
+}
+
+// goneOn is a chat that goes on from another one, mostly at once and sometimes
+// through a third.
+func goneOn(c *chatgen.Chat, chance *rand.Rand, messages int) *chatgen.Chat {
+	rev := func() uint64 { return 1 + chance.Uint64N(c.State.Rev()) }
+	on := func() {
+		d := chatgen.DriverOf(c, chance)
+		for range messages {
+			d.Take(d.Next())
+		}
+	}
+	if chance.IntN(3) == 0 {
+		c = c.ImportAt(events.Key{Tenant: "globex", Chat: "moved"}, rev())
+		on()
+	}
+	c = c.ForkAt(events.Key{Tenant: c.Key().Tenant, Chat: "fork-" + c.Key().Chat}, rev())
+	on()
+	return c
 }
 
 // However a log is broken, the checker says so and goes on. Most changes made by

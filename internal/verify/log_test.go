@@ -93,12 +93,15 @@ func change[E events.Event](l log, n int, with func(*E)) log {
 }
 
 // chain gives the commits dense revs and an unbroken chain, and makes a stream
-// of them.
+// of them. A log that goes on from another one begins with that one's hash.
 func (l log) chain(t *testing.T) []verify.Entry {
 	t.Helper()
 	prev := ""
 	list := make([]verify.Entry, len(l))
 	for i, c := range l {
+		if first, ok := c.Events[0].(events.ChatInherited); ok && i == 0 {
+			prev = first.Origin.Hash
+		}
 		c.Rev, c.Prev = uint64(i+1), prev
 		b, err := events.Encode(c)
 		if err != nil {
@@ -108,6 +111,16 @@ func (l log) chain(t *testing.T) []verify.Entry {
 		list[i] = verify.Entry{Subject: protocol.LogSubject(protocol.Shard(c.Key, shards), ann), Sequence: uint64(100 + i), Commit: b}
 	}
 	return list
+}
+
+// blobs gives the content of a chat.
+func blobs(c *chatgen.Chat) func(events.Key, events.Digest) ([]byte, error) {
+	return func(_ events.Key, d events.Digest) ([]byte, error) {
+		if b, ok := c.Blobs[d]; ok {
+			return b, nil
+		}
+		return nil, protocol.ErrNotFound
+	}
 }
 
 func check(list []verify.Entry, o verify.Options, stored ...verify.StoredCommand) []verify.Violation {

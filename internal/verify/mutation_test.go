@@ -20,7 +20,7 @@ type mutation struct {
 func mutations() []mutation {
 	return slices.Concat(
 		chainMutations(), turnMutations(), outcomeMutations(), stepMutations(), callMutations(), licenceMutations(),
-		orderMutations(), resultMutations(), restMutations(), limitMutations(), endMutations(),
+		orderMutations(), resultMutations(), restMutations(), limitMutations(), endMutations(), inheritMutations(),
 	)
 }
 
@@ -36,7 +36,8 @@ func TestMutatedLogsAreReported(t *testing.T) {
 			if tell == nil {
 				tell = story
 			}
-			found := check(tt.mutate(logOf(tell(t))).chain(t), verify.Options{Idle: true, Schema: schema})
+			c := tell(t)
+			found := check(tt.mutate(logOf(c)).chain(t), verify.Options{Idle: true, Schema: schema, Blob: blobs(c)})
 			if !slices.ContainsFunc(found, func(v verify.Violation) bool { return v.Rule == tt.rule }) {
 				t.Errorf("not reported; found: %v", found)
 			}
@@ -47,7 +48,8 @@ func TestMutatedLogsAreReported(t *testing.T) {
 func TestTheStoriesAreLegal(t *testing.T) {
 	t.Parallel()
 	for name, tell := range stories() {
-		for _, v := range check(logOf(tell(t)).chain(t), verify.Options{Idle: true, Schema: schema}) {
+		c := tell(t)
+		for _, v := range check(logOf(c).chain(t), verify.Options{Idle: true, Schema: schema, Blob: blobs(c)}) {
 			t.Errorf("%s: %s", name, v)
 		}
 	}

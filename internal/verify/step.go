@@ -197,7 +197,7 @@ func (h *history) stepInterrupted(e events.StepInterrupted) {
 	}
 	s.phase = stepInterrupted
 	h.turn.usage = h.turn.usage.Plus(e.Usage)
-	if !h.turn.interrupt.known() {
+	if !h.turn.interrupt.known() && !h.closing {
 		h.breaks(RuleInterrupts, Place{}, "step %s is interrupted, and nobody asked for it", e.Step)
 	}
 	for _, p := range e.Parts {

@@ -11,11 +11,11 @@ import (
 // tenant judges I18: subject, commit and every reference name one tenant, and
 // content has the digest it is named by.
 func (h *history) tenant(c events.Commit) {
-	if c.Key != h.key {
-		h.breaks(RuleTenants, Place{}, "a commit of chat %s lies under the subject of %s", c.Key, h.key)
+	if owner := h.owner(); c.Key != owner {
+		h.breaks(RuleTenants, Place{}, "a commit of chat %s lies under the subject of %s", c.Key, owner)
 	}
 	for _, e := range c.Events {
-		for _, d := range contentOf(e) {
+		for _, d := range events.ContentOf(e) {
 			h.content(d)
 		}
 		for _, d := range digestsOf(e) {
@@ -57,24 +57,12 @@ func (h *history) recorded(r events.RecordedSettings) {
 	}
 }
 
-// contentOf lists the content of the chat that an event refers to.
-func contentOf(e events.Event) []events.Digest {
-	var found []events.Digest
-	for _, p := range events.Parts(e) {
-		if p.Blob != "" {
-			found = append(found, p.Blob)
-		}
-	}
-	if e, ok := e.(events.ToolCompleted); ok && e.Blob != "" {
-		found = append(found, e.Blob)
-	}
-	return found
-}
-
 // digestsOf lists the other digests of an event, of things not stored as a
 // chat's content.
 func digestsOf(e events.Event) []events.Digest {
 	switch e := e.(type) {
+	case events.ChatInherited:
+		return []events.Digest{e.History}
 	case events.TurnStarted:
 		return []events.Digest{e.Settings.Digest}
 	case events.StepRequested:

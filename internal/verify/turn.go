@@ -209,7 +209,10 @@ func (h *history) turnInterrupted(e events.TurnInterrupted) {
 		return
 	}
 	t := h.turn
-	if !t.interrupt.known() {
+	if h.closing && e.Reason != events.ReasonImported {
+		h.breaks(RuleInterrupts, Place{}, "turn %d is interrupted because %q, and not because it is %s", e.Turn, e.Reason, events.ReasonImported)
+	}
+	if !t.interrupt.known() && !h.closing {
 		h.breaks(RuleInterrupts, Place{}, "turn %d is interrupted, and nobody asked for it", e.Turn)
 	}
 	if t.final.known() {
