@@ -98,6 +98,13 @@ func unpacked(content []byte) (entry, error) {
 	return entry{state: state, sequence: s.Seq, bytes: int64(len(s.State))}, nil
 }
 
+// ReadSnapshot is the state that a stored snapshot holds. The error is why no
+// orchestrator of this release would use it.
+func ReadSnapshot(content []byte) (chat.State, error) {
+	e, err := unpacked(content)
+	return e.state, err
+}
+
 // snapshot gives the stored snapshot of a chat, or an empty entry; and which of
 // the two it is. Whatever is wrong with a snapshot, the log has it all.
 func (o *Orchestrator) snapshot(ctx context.Context, k events.Key) (e entry, from string) {

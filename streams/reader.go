@@ -2,9 +2,11 @@ package streams
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -44,6 +46,19 @@ func (r *Reader) Manifest(ctx context.Context, d events.Digest) (protocol.Manife
 // chat or of all that [protocol.Any] stands for, or [protocol.ErrNotFound].
 func (r *Reader) Command(ctx context.Context, k events.Key, from uint64) (protocol.Stored, error) {
 	return (&Commands{c: r.c}).First(ctx, k, from)
+}
+
+// Snapshot is the chat's stored snapshot of that version of its form, or
+// [protocol.ErrNotFound]: it may be gone, alone or with all others.
+func (r *Reader) Snapshot(ctx context.Context, k events.Key, version int) ([]byte, error) {
+	content, err := (&Snapshots{c: r.c}).Get(ctx, k, version)
+	if err == nil || errors.Is(err, protocol.ErrNotFound) {
+		return content, err
+	}
+	if _, gone := r.c.js.Stream(ctx, snapshotsStream); errors.Is(gone, jetstream.ErrStreamNotFound) {
+		return nil, fmt.Errorf("get snapshot of %s: %w", k, protocol.ErrNotFound)
+	}
+	return nil, err
 }
 
 // Close ends what the reader holds. Its methods must have returned.

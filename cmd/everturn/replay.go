@@ -121,10 +121,10 @@ func (c *replayCommand) verdict(w io.Writer, logs replayed) error {
 		errs = append(errs, out.Encode(v))
 	}
 	if v.Different > 0 {
-		return cli.Exit(cli.ExitIntegrity, errors.Join(append(errs, fmt.Errorf("%d of %d chats would go another way today", v.Different, v.Chats))...))
+		return cli.Exit(cli.ExitIntegrity, errors.Join(append(errs, fmt.Errorf("%d of %s would go another way today", v.Different, counted(v.Chats, "chat")))...))
 	}
 	if !c.JSON {
-		_, err := fmt.Fprintf(w, "%d chats, %d commits, no difference; %d taken at their word\n", v.Chats, v.Commits, v.Believed)
+		_, err := fmt.Fprintf(w, "%s, %s, no difference; %d taken at their word\n", counted(v.Chats, "chat"), counted(v.Commits, "commit"), v.Believed)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -71,14 +71,14 @@ func TestReplay(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{"what log prints", 0, []string{"replay", "--file", printed}, []string{"1 chats, 3 commits, "}},
+		{"what log prints", 0, []string{"replay", "--file", printed}, []string{"1 chat, 3 commits, "}},
 		{"several files", 0, []string{"replay", "--file", whole, "--file", printed}, []string{"2 chats, "}},
-		{"one chat", 0, []string{"replay", "c1"}, []string{"1 chats, ", "no difference"}},
+		{"one chat", 0, []string{"replay", "c1"}, []string{"1 chat, ", "no difference"}},
 		{"the tenant's", 0, []string{"replay"}, []string{"2 chats, "}},
 		{"every tenant's", 0, []string{"replay", "--all"}, []string{"2 chats, "}},
 		{"another tenant's", 0, []string{"replay", "--tenant", "nobody"}, []string{"0 chats, "}},
-		{"a file", 0, []string{"replay", "--file", whole}, []string{"1 chats, "}},
-		{"a chat in a file", 0, []string{"replay", "c1", "--file", whole}, []string{"1 chats, "}},
+		{"a file", 0, []string{"replay", "--file", whole}, []string{"1 chat, "}},
+		{"a chat in a file", 0, []string{"replay", "c1", "--file", whole}, []string{"1 chat, "}},
 		{"no such chat", 3, []string{"replay", "nobody"}, nil},
 		{"no such chat in a file", 3, []string{"replay", "nobody", "--file", whole}, nil},
 		{"a difference", 9, []string{"replay", "--file", legal}, []string{

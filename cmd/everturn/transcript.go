@@ -55,7 +55,7 @@ func reached(ctx context.Context, cl *client.Client, chat string, rev uint64) er
 }
 
 // counted is a number with what is counted.
-func counted(n uint64, noun string) string {
+func counted[N int | uint64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

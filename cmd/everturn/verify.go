@@ -10,10 +10,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/verify"
+	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 )
@@ -58,6 +60,8 @@ func (c *verifyCommand) logs(ctx context.Context, s *surroundings, reader *strea
 		Idle: c.Idle, Shards: reader.Log.Shards(),
 		Blob:   func(k events.Key, d events.Digest) ([]byte, error) { return content.get(ctx, k, d) },
 		Schema: func(manifest events.Digest) (json.RawMessage, error) { return content.schema(ctx, manifest) },
+
+		Snapshot: func(k events.Key) []byte { return content.snapshot(ctx, k) },
 	})
 	for _, head := range heads {
 		for m, err := range reader.Log.Read(ctx, head.Key, 0, head.Sequence) {
@@ -122,6 +126,31 @@ func (c *contents) schema(ctx context.Context, manifest events.Digest) (json.Raw
 	}
 	m, err := c.reader.Manifest(ctx, manifest)
 	return m.Schema, c.seen(err)
+}
+
+// snapshot is the stored state of a chat, nothing if there is none that an
+// orchestrator would believe.
+func (c *contents) snapshot(ctx context.Context, k events.Key) []byte {
+	if c.failed != nil {
+		return nil
+	}
+	content, err := c.reader.Snapshot(ctx, k, chat.FoldVersion)
+	if err != nil {
+		if !errors.Is(err, protocol.ErrNotFound) {
+			c.failed = err
+		}
+		return nil
+	}
+	s, err := orchestrator.ReadSnapshot(content)
+	if err != nil {
+		return nil
+	}
+	state, err := chat.Encode(s)
+	if err != nil {
+		c.failed = err
+		return nil
+	}
+	return state
 }
 
 // seen keeps an error that says nothing about the content.
@@ -274,10 +303,10 @@ func (c *verifyCommand) verdict(w io.Writer, checker *verify.Checker, stored []v
 		errs = append(errs, out.Encode(map[string]int{"chats": chats, "broken": len(broken), "not_judged": len(checker.Unread())}))
 	}
 	if len(broken) > 0 {
-		return cli.Exit(cli.ExitIntegrity, errors.Join(append(errs, fmt.Errorf("%d rules broken in %d chats", len(broken), chats))...))
+		return cli.Exit(cli.ExitIntegrity, errors.Join(append(errs, fmt.Errorf("%s broken in %s", counted(len(broken), "rule"), counted(chats, "chat")))...))
 	}
 	if !c.JSON {
-		_, err := fmt.Fprintf(w, "%d chats, no rule broken\n", chats)
+		_, err := fmt.Fprintf(w, "%s, no rule broken\n", counted(chats, "chat"))
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -110,7 +110,7 @@ func TestVerifyOfOneChatLooksAtNoOther(t *testing.T) {
 	b.turn(good, "hello")
 	b.turn(bad, "hello")
 	b.forge(bad)
-	if r := b.command("", "verify", "good"); r.code != 0 || r.out != "1 chats, no rule broken\n" {
+	if r := b.command("", "verify", "good"); r.code != 0 || r.out != "1 chat, no rule broken\n" {
 		t.Errorf("code %d, says %q: %v", r.code, r.out, r.failure)
 	}
 	if r := b.command("", "verify", "bad", "--tenant", "acme"); r.code != 9 {
@@ -246,13 +246,13 @@ func TestVerifyOfFiles(t *testing.T) {
 		code  int
 		says  string
 	}{
-		{"a chat", []string{exported(t, l1)}, 0, "1 chats, no rule broken"},
+		{"a chat", []string{exported(t, l1)}, 0, "1 chat, no rule broken"},
 		{"two chats in a file", []string{exported(t, slices.Concat(l1, l2))}, 0, "2 chats, no rule broken"},
 		{"two chats in two files", []string{exported(t, l1), exported(t, l2)}, 0, "2 chats, no rule broken"},
-		{"a chat in two files", []string{exported(t, l1[:half]), exported(t, l1[half:])}, 0, "1 chats, no rule broken"},
+		{"a chat in two files", []string{exported(t, l1[:half]), exported(t, l1[half:])}, 0, "1 chat, no rule broken"},
 		{"the end of a chat", []string{exported(t, l1[half:])}, 9, "the log begins at rev"},
 		{"its files in the wrong order", []string{exported(t, l1[half:]), exported(t, l1[:half])}, 9, "I1 default.c1"},
-		{"what log prints", []string{commits}, 0, "1 chats, no rule broken"},
+		{"what log prints", []string{commits}, 0, "1 chat, no rule broken"},
 		{"what log printed, changed", []string{changed}, 9, "prev is not the hash"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -269,6 +269,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"a key with a comma", anthropic + "    key: a,hush\n", "    key: …"},
 		{"a key after a quoted name", anthropic + "    \"key\": hush\n", "    \"key\": …"},
 		{"a key with an odd name", "models:\n- {name: ap\xff_k\xe9y: hush\n", "- {name: ap\xff_k\xe9y: …"},
+		{"a key where a block should begin", "key: >hush\n", "m.yaml:1:6: invalid header option\n"},
 		{"a key in a comment", anthropic + "    pool: A.B # not hush\n", "    pool: A.B\n"},
 		{"a bad pool", anthropic + "    pool: A.B\n", "m.yaml:4:11: pool is"},
 		{"half a price", anthropic + "    price: {input: 1}\n", "m.yaml:4:13: a price has input and output"},

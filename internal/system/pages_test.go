@@ -73,7 +73,7 @@ func TestEveryBadInputOfThePageIsTestedAndTheOtherWayRound(t *testing.T) {
 
 func TestTestsNamedOnPagesExist(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"docs/BAD_INPUTS.md", "docs/FIELD_FAULTS.md"} {
+	for _, page := range []string{"docs/BAD_INPUTS.md", "docs/FIELD_FAULTS.md", "docs/RELIABILITY.md"} {
 		content, err := os.ReadFile(filepath.Join(root, page))
 		if err != nil {
 			t.Fatal(err)

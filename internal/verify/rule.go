@@ -61,7 +61,7 @@ func Rules() []RuleInfo {
 		{RulePrompts, "what the model is shown is paired, readable, and what was recorded", "the window of the model, which is not in the log", true},
 		{RuleChildren, "a call starts at most one child, of the same tenant, and ends after it", "agents under an agent", false},
 		{RuleTenants, "subject, commit and content belong to one tenant; content and settings have their digest", "", true},
-		{RuleReplay, "folded from a snapshot, the rest of the log gives the same state", "snapshots as they are stored, which no command reads for this", true},
+		{RuleReplay, "folded from a snapshot, the rest of the log gives the same state", "", true},
 		{RuleBounds, "sizes, counts and delays are within their limits; the state knows no clock", "costs, which nothing limits yet", true},
 	}
 }

@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -79,6 +80,19 @@ func decoding(err error) Problem {
 		p.Message = "want " + kind(wrong.DstType) // not the names of our types
 	}
 	return p
+}
+
+// noYAML is what is said where nothing better can be.
+const noYAML = "this is no YAML"
+
+// withoutValues is a message of the library without what it repeats of the file,
+// unless that is a key.
+func withoutValues(message string) string {
+	if strings.HasPrefix(message, "unknown field ") || strings.HasPrefix(message, "mapping key ") {
+		return message
+	}
+	before, _, _ := strings.Cut(message, `"`)
+	return cmp.Or(strings.TrimRight(before, ": "), noYAML)
 }
 
 func kind(t reflect.Type) string {

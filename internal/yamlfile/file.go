@@ -22,8 +22,8 @@ type File struct {
 }
 
 // Read decodes a file. An unknown key, a key given twice and a wrong type are an
-// [*Error]; an empty file is a zero value. Errors show lines as shown gives them;
-// without it, as they are.
+// [*Error]; an empty file is a zero value. Errors show lines as shown gives them,
+// and then no value either; without it, as they are.
 func Read(name string, source []byte, into any, shown func(line string) string) (*File, error) {
 	lines := strings.Split(string(source), "\n")
 	if shown != nil {
@@ -33,7 +33,11 @@ func Read(name string, source []byte, into any, shown func(line string) string) 
 	}
 	f := &File{err: &Error{Name: name, lines: lines}}
 	if err := f.decode(source, into); err != nil && !errors.Is(err, io.EOF) {
-		f.err.Problems = []Problem{decoding(err)}
+		p := decoding(err)
+		if shown != nil {
+			p.Message = withoutValues(p.Message)
+		}
+		f.err.Problems = []Problem{p}
 		return nil, f.err
 	}
 	return f, nil
@@ -43,7 +47,7 @@ func Read(name string, source []byte, into any, shown func(line string) string) 
 func (f *File) decode(source []byte, into any) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.New("this is no YAML")
+			err = errors.New(noYAML)
 		}
 	}()
 	if f.tree, err = parser.ParseBytes(source, 0); err != nil {
