@@ -33,7 +33,7 @@ dev: build ## everything in one process, until it is stopped
 # What needs no server and no other process: the rest is left to make test.
 .PHONY: check
 check: $(LINTER) ## before a commit: compiles all, linters, tests of the pure packages and of the loops
-	go vet -tags processes,defects,recordings,crashpoints ./...
+	go vet -tags processes,defects,recordings,crashpoints,upgrade ./...
 	$(LINTER) run
 	go test ./chat ./client ./events ./internal/deptest ./internal/doctest ./internal/models ./internal/schema ./internal/yamlfile \
 		./model/... ./orchestrator ./projections ./protocol/... ./toolrunner/...
@@ -96,6 +96,10 @@ POSITIONS ?= 2000
 nodes: ## three servers with the shipped configuration, disturbed under load; POSITIONS=20000 for longer races
 	go test -tags processes ./internal/e2e -run '^TestNodes' -v -count=1 -timeout 180m -args -positions=$(POSITIONS)
 
+.PHONY: upgrade
+upgrade: ## the release before this one and this one on one bus; about 3 min
+	go test -tags processes,upgrade ./internal/e2e -run '^TestUpgrade' -v -count=1 -timeout 30m
+
 .PHONY: disk
 disk: ## a disk that is really full; needs a machine that allows `unshare -rm`
 	go test -tags processes ./streams -run '^TestAFullDiskLosesNothing$$' -v -count=1
@@ -141,7 +145,7 @@ $(RELEASER):
 
 .PHONY: portable
 portable: ## compiles everything for macOS, tests too
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 GOFLAGS=-trimpath go vet -tags processes,defects ./...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 GOFLAGS=-trimpath go vet -tags processes,defects,upgrade ./...
 
 .PHONY: reproducible
 reproducible: ## builds twice, in different folders and once from nothing, and compares

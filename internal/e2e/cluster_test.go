@@ -65,6 +65,8 @@ type cluster struct {
 	running map[string]*process
 	metrics map[string]string // where each part serves its own
 	others  []events.Key      // chats that no test asked for, and that had effects
+
+	programs func(part string) string // folder of a part's program; nil is binaries
 }
 
 // process is one running program.
@@ -178,8 +180,16 @@ func (c *cluster) everturn(args ...string) string {
 
 func (c *cluster) start(name, program string, args ...string) *process {
 	c.t.Helper()
-	cmd := exec.Command(filepath.Join(binaries, program), args...)
-	return c.launch(name, cmd)
+	return c.launch(name, exec.Command(c.program(name, program), args...))
+}
+
+// program is the path of a part's program.
+func (c *cluster) program(part, program string) string {
+	dir := binaries
+	if c.programs != nil {
+		dir = c.programs(part)
+	}
+	return filepath.Join(dir, program)
 }
 
 func (c *cluster) startPiped(name, program string, args ...string) (*process, *os.File) {
@@ -188,7 +198,7 @@ func (c *cluster) startPiped(name, program string, args ...string) (*process, *o
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(binaries, program), args...)
+	cmd := exec.Command(c.program(name, program), args...)
 	cmd.Stdout = w
 	p := c.launch(name, cmd)
 	_ = w.Close() // the process has its own
