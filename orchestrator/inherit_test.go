@@ -93,6 +93,32 @@ func TestForksThatCannotBe(t *testing.T) {
 	})
 }
 
+// Whether a fork can be made may change: the other chat is made, or grows. What
+// was said behind it is not turned away before that is settled.
+func TestWhatIsSaidBehindAForkWaitsForIt(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, func(r *rig) {
+		_, forked := r.command(forkOfA, fork(chatA, 0))
+		stuck, err := r.server.Process("stuck").Orchestrator().Commands.Fetch(r.Context(), 1)
+		if err != nil || len(stuck) != 1 {
+			r.Fatalf("%d commands fetched (%v)", len(stuck), err)
+		}
+		_, said := r.command(forkOfA, send("hi"))
+		o := r.start(answers(says("fine")), nil)
+		r.eventually("it was given back", func() bool { return o.counted("given_back") > 0 })
+		r.do(chatA, create())
+		if err := stuck[0].Later(r.Context(), 0); err != nil {
+			r.Fatal(err)
+		}
+		for what, outcome := range map[string]func() protocol.Reply{"the fork": forked, "what was said": said} {
+			if reply := outcome(); !reply.OK {
+				r.Errorf("%s was answered with %s: %s", what, reply.Code, reply.Message)
+			}
+		}
+	})
+}
+
 // A fork is one commit: whoever is first makes it, whatever becomes of the others.
 func TestManyMakeOneFork(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ func (o *Orchestrator) decideInOrder(ctx context.Context, h *handling, p patienc
 		_, refused := errors.AsType[*protocol.RefusedError](err)
 		switch {
 		case errors.Is(err, errMoved), errors.Is(err, errNotFresh):
-		case refused, hopeless(err), !o.again(ctx, p, n):
+		case refused, hopeless(err), errors.Is(err, errUnsettled), !o.again(ctx, p, n):
 			return chat.State{}, err
 		default:
 			n++
@@ -57,6 +57,11 @@ type position struct {
 // errNotFresh means that a decision without a commit was made from a state that
 // may be old.
 var errNotFresh = errors.New("the state may be old")
+
+// errUnsettled means that a command before this one cannot make the chat out of
+// another one now, and perhaps can in a moment: the other may be made, or grow. So
+// it is for who has it in hand to say no, and for those behind it to come again.
+var errUnsettled = errors.New("whether the chat is made is not settled")
 
 // decideNext looks at the chat's next stored command and decides it if nobody
 // has.
@@ -139,6 +144,8 @@ func (o *Orchestrator) decideStored(
 		switch {
 		case !at.fresh:
 			return position{}, errNotFresh
+		case !own && no != nil:
+			return position{}, errUnsettled
 		case own && d.Refused != nil:
 			return at, o.stillRefused(ctx, h, at, d.Refused)
 		}

@@ -54,7 +54,48 @@ func script(p plan) []command {
 		c.id = newIDs(p.seed, "command")(c.number)
 		all = append(all, c)
 	}
-	return all
+	return forked(p, all)
+}
+
+// forksOnceIn is how seldom a run has a chat that goes on from another one.
+const forksOnceIn = 4
+
+// forked puts a fork of the first chat, and what is said in it, somewhere between
+// the others. What is drawn for it changes nothing of what they are.
+func forked(p plan, all []command) []command {
+	r := draws(p.seed, "fork")
+	if r.IntN(forksOnceIn) != 0 {
+		return all
+	}
+	k := events.Key{Tenant: "default", Chat: "fork"}
+	say := func(body protocol.Body) {
+		b, err := json.Marshal(body)
+		if err != nil {
+			panic(err) // plain structs only
+		}
+		n := len(all) + 1
+		all = append(all, command{number: n, key: k, id: newIDs(p.seed, "command")(n), verb: string(body.Verb()), body: b})
+	}
+	others := len(all)
+	send := protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(fmt.Sprintf("say %d", r.IntN(1_000_000)))}}
+	fork := protocol.Fork{V: protocol.Version, Chat: "chat1", Rev: pick(r, uint64(0), 0, 0, 1, 3)}
+	if r.IntN(8) == 0 { // too early
+		say(send)
+	}
+	say(fork)
+	for range 1 + r.IntN(3) {
+		say(pick[protocol.Body](r, send, send, protocol.Retry{V: protocol.Version}, protocol.Continue{V: protocol.Version}, fork))
+	}
+	own := all[others:]
+	mixed := make([]command, 0, len(all))
+	from := r.IntN(others + 1)
+	for i, c := range all[:others] {
+		if i >= from && len(own) > 0 {
+			mixed, own = append(mixed, own[0]), own[1:]
+		}
+		mixed = append(mixed, c)
+	}
+	return append(mixed, own...)
 }
 
 // newIDs mints ULIDs from the seed.

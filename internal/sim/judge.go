@@ -271,6 +271,9 @@ func (r *run) judgeUnknown(c *watched) {
 	calls := c.calls()
 	for _, id := range sorted(calls) {
 		of := calls[id]
+		if of.requested == nil {
+			continue // open in the chat that this one goes on from
+		}
 		if of.result != nil && of.result.Status == events.ToolUnknown && !of.interrupt {
 			r.breaks("%s: call %s ended unknown, though nobody died", c.last().Key(), id)
 		}
@@ -288,6 +291,9 @@ func (r *run) judgeInterrupts(c *watched) {
 	}
 	var asked time.Time
 	for i, commit := range c.commits {
+		if _, inherited := commit.Events[0].(events.ChatInherited); inherited {
+			continue // what was open in another chat is ended, and nobody asked for it
+		}
 		for _, e := range commit.Events {
 			switch e := e.(type) {
 			case events.TurnInterruptRequested:

@@ -72,7 +72,12 @@ func (w *watcher) appended(k events.Key, m protocol.Stored) {
 		at = &watched{retry: map[attempt]events.Time{}}
 		w.chats[k] = at
 	}
-	at.states = append(at.states, at.last().Apply(c, events.Hash(m.Body)))
+	before := at.last()
+	if first, ok := c.Events[0].(events.ChatInherited); ok {
+		origin := w.chats[events.Key{Tenant: first.Origin.Tenant, Chat: first.Origin.Chat}]
+		before = origin.states[first.Origin.Rev-1].Inherit()
+	}
+	at.states = append(at.states, before.Apply(c, events.Hash(m.Body)))
 	at.commits = append(at.commits, c)
 	at.stored = append(at.stored, m.Time)
 	for _, e := range c.Events {
