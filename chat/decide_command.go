@@ -123,6 +123,9 @@ func decideSend(s State, b protocol.Send, c Command) Decision {
 	if wrong != "" {
 		return rejected(c, events.CodeBadCommand, wrong, "")
 	}
+	if wrong := s.wrongAttachments(c, parts); wrong != "" {
+		return rejected(c, events.CodeBadCommand, wrong, "")
+	}
 	mode := b.Mode
 	switch mode {
 	case "":
@@ -151,7 +154,7 @@ func decideSend(s State, b protocol.Send, c Command) Decision {
 	return d
 }
 
-// cleanInput repairs the text of an input, or says what is wrong with it.
+// cleanInput is an input with its text repaired, or what is wrong with it.
 func cleanInput(parts []events.Part) ([]events.Part, string) {
 	if len(parts) == 0 {
 		return nil, "parts: want at least one"
@@ -160,14 +163,26 @@ func cleanInput(parts []events.Part) ([]events.Part, string) {
 		return nil, fmt.Sprintf("parts: %d, at most %d are allowed", len(parts), maxInputParts)
 	}
 	clean := make([]events.Part, len(parts))
+	attached := int64(0)
 	for i, p := range parts {
+		if isAttachment(p.Type) {
+			var wrong string
+			if clean[i], wrong = cleanAttachment(p); wrong != "" {
+				return nil, fmt.Sprintf("parts[%d]: %s", i, wrong)
+			}
+			attached += p.Bytes
+			continue
+		}
 		if p.Type != events.PartText {
-			return nil, fmt.Sprintf("parts[%d]: type %.20q, only text is taken", i, p.Type)
+			return nil, fmt.Sprintf("parts[%d]: type %.20q, want text, image or file", i, p.Type)
 		}
 		if p.Blob != "" {
 			return nil, fmt.Sprintf("parts[%d]: a client cannot name stored content", i)
 		}
 		clean[i] = events.Text(events.RepairText(p.Text))
+	}
+	if attached > MaxAttachedBytes {
+		return nil, fmt.Sprintf("parts: images and files of %d bytes together, at most %d are allowed in one input: send them in several", attached, MaxAttachedBytes)
 	}
 	return clean, ""
 }

@@ -26,6 +26,10 @@ type Command struct {
 	// is the one to decide from while the chat does not exist.
 	History *History
 
+	// Unfit says why content that Body names by digest does not do: it was never
+	// uploaded, say, or is no image. What is not in it does. See [Attached].
+	Unfit map[events.Digest]string
+
 	// Undeliverable means that deciding it failed too often: it is rejected
 	// unread. Verb then says what Body cannot.
 	Undeliverable bool

@@ -33,10 +33,18 @@ func (c *Client) Ensure(ctx context.Context, chat string) (string, error) {
 
 // SendNew is [Client.SendInput] in a chat that is made first unless it is there.
 // Both commands are stored before either is waited for: what was said is
-// accepted also while nobody is there to decide.
-func (c *Client) SendNew(ctx context.Context, chat string, send protocol.Send) (string, protocol.Reply, error) {
+// accepted also while nobody is there to decide. Attachments need a chat to be
+// uploaded to, so with some of them its creation is waited for.
+func (c *Client) SendNew(ctx context.Context, chat string, send protocol.Send, attachments ...Attachment) (string, protocol.Reply, error) {
 	if chat == "" {
 		chat = NewID()
+	}
+	if len(attachments) > 0 {
+		if _, err := c.Ensure(ctx, chat); err != nil {
+			return chat, protocol.Reply{}, err
+		}
+		r, err := c.SendInput(ctx, chat, send, attachments...)
+		return chat, r, err
 	}
 	if _, err := c.Head(ctx, chat); err != nil { // unknown, or nobody says
 		if err := c.Submit(ctx, chat, NewID(), protocol.Create{V: protocol.Version}); err != nil {
@@ -49,14 +57,22 @@ func (c *Client) SendNew(ctx context.Context, chat string, send protocol.Send) (
 
 // Send says a text in a chat that exists. The reply names the turn it has
 // started, or the input that waits until the turn that runs has ended.
-func (c *Client) Send(ctx context.Context, chat, text string) (protocol.Reply, error) {
-	return c.SendInput(ctx, chat, protocol.Send{Parts: []events.Part{events.Text(text)}})
+//
+// Attachments are uploaded first and go along with the text, by digest. What is no
+// image of the type it is said to be is refused with code bad_command, and so is
+// more than a chat or an input may have.
+func (c *Client) Send(ctx context.Context, chat, text string, attachments ...Attachment) (protocol.Reply, error) {
+	return c.SendInput(ctx, chat, protocol.Send{Parts: []events.Part{events.Text(text)}}, attachments...)
 }
 
 // SendInput is [Client.Send] of anything that can be sent, with a mode and
 // settings.
-func (c *Client) SendInput(ctx context.Context, chat string, send protocol.Send) (protocol.Reply, error) {
+func (c *Client) SendInput(ctx context.Context, chat string, send protocol.Send, attachments ...Attachment) (protocol.Reply, error) {
 	send.V = protocol.Version
+	var err error
+	if send.Parts, err = c.attachAll(ctx, chat, send.Parts, attachments); err != nil {
+		return protocol.Reply{}, err
+	}
 	return c.Command(ctx, chat, send)
 }
 

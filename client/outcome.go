@@ -29,14 +29,14 @@ type Outcome struct {
 // status says it.
 //
 // If ctx ends first the turn goes on all the same: only [Client.Interrupt] stops
-// one.
-func (c *Client) Say(ctx context.Context, chat, text string, see func(Sight)) (Outcome, error) {
+// one. Attachments go along with the text as in [Client.Send].
+func (c *Client) Say(ctx context.Context, chat, text string, see func(Sight), attachments ...Attachment) (Outcome, error) {
 	w, err := c.OpenWatcher(ctx, chat)
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer w.Close()
-	r, err := c.Send(ctx, chat, text)
+	r, err := c.Send(ctx, chat, text, attachments...)
 	if err != nil {
 		return Outcome{}, err
 	}

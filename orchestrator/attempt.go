@@ -214,18 +214,18 @@ func (o *Orchestrator) freshly(ctx context.Context, k events.Key) (entry, error)
 func (o *Orchestrator) ask(ctx context.Context, l *listener, s chat.State) (chat.AttemptEnded, error) {
 	ended := chat.AttemptEnded{Step: l.work.Step, Attempt: l.work.Attempt}
 	r := chat.Prompt(s)
-	err := o.fill(ctx, s.Key(), &r)
+	m, ok := o.models(r.Model)
+	if !ok {
+		ended.Err = &model.Error{Class: events.ClassInvalidRequest, Message: fmt.Sprintf("the model %.80q is not configured here", r.Model)}
+		return ended, nil
+	}
+	err := o.fill(ctx, s.Key(), &r, model.TakesImages(m))
 	if failed, ok := errors.AsType[*model.Error](err); ok {
 		ended.Err = failed
 		return ended, nil
 	}
 	if err != nil {
 		return ended, err
-	}
-	m, ok := o.models(r.Model)
-	if !ok {
-		ended.Err = &model.Error{Class: events.ClassInvalidRequest, Message: fmt.Sprintf("the model %.80q is not configured here", r.Model)}
-		return ended, nil
 	}
 	o.metrics.running.Add(ctx, 1)
 	defer o.metrics.running.Add(ctx, -1)

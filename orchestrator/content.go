@@ -74,15 +74,43 @@ func (o *Orchestrator) upload(ctx context.Context, k events.Key, body []byte) an
 	d, err := o.store(ctx, k, body)
 	if err != nil {
 		o.refusedRequest(ctx, "upload", k, err)
-		return protocol.UploadAnswer{Error: err.Error()}
+		return protocol.UploadAnswer{Error: err.Error(), Code: contentCode(err)}
 	}
 	return protocol.UploadAnswer{Blob: d}
+}
+
+// contentError is a no to a request for content that would be the same again.
+type contentError struct {
+	code events.Code
+	error
+}
+
+// Unwrap gives the reason.
+func (e *contentError) Unwrap() error { return e.error }
+
+// contentCode says whether asking again may help.
+func contentCode(err error) events.Code {
+	no, isNo := errors.AsType[*contentError](err)
+	switch {
+	case isNo:
+		return no.code
+	case isStopped(err):
+		return events.CodeChatStopped
+	case errors.Is(err, protocol.ErrNotFound), errors.Is(err, protocol.ErrDamaged):
+		return events.CodeBadCommand
+	}
+	return events.CodeUnavailable
+}
+
+// badContent is a no to what a request says.
+func badContent(format string, args ...any) error {
+	return &contentError{events.CodeBadCommand, fmt.Errorf(format, args...)}
 }
 
 func (o *Orchestrator) store(ctx context.Context, k events.Key, body []byte) (events.Digest, error) {
 	var u protocol.Upload
 	if err := decodeRequest(body, &u); err != nil {
-		return "", err
+		return "", badContent("%w", err)
 	}
 	limit := protocol.MaxUploadBytes
 	if u.Import {
@@ -93,9 +121,9 @@ func (o *Orchestrator) store(ctx context.Context, k events.Key, body []byte) (ev
 	content := u.Data
 	switch {
 	case len(u.Data) > protocol.MaxChunkBytes:
-		return "", fmt.Errorf("data: %d bytes, at most %d are allowed", len(u.Data), protocol.MaxChunkBytes)
+		return "", badContent("data: %d bytes, at most %d are allowed", len(u.Data), protocol.MaxChunkBytes)
 	case len(u.Chunks) > 0 && len(u.Data) > 0:
-		return "", errors.New("data and chunks: want one of them")
+		return "", badContent("data and chunks: want one of them")
 	case len(u.Chunks) > 0:
 		var err error
 		if content, err = o.join(ctx, k, u.Chunks, limit); err != nil {
@@ -104,7 +132,7 @@ func (o *Orchestrator) store(ctx context.Context, k events.Key, body []byte) (ev
 	}
 	d := events.DigestOf(content)
 	if (u.Blob != "" || len(u.Chunks) > 0) && u.Blob != d {
-		return "", fmt.Errorf("blob: the content hashes to %s", d)
+		return "", badContent("blob: the content hashes to %s", d)
 	}
 	if err := o.putBlob(ctx, k, chat.Content{Digest: d, Bytes: content}); err != nil {
 		return "", fmt.Errorf("store: %w", err)
@@ -115,19 +143,19 @@ func (o *Orchestrator) store(ctx context.Context, k events.Key, body []byte) (ev
 // join is the content of chunks that were uploaded before, limit bytes at most.
 func (o *Orchestrator) join(ctx context.Context, k events.Key, chunks []events.Digest, limit int) ([]byte, error) {
 	if len(chunks) > maxChunks {
-		return nil, fmt.Errorf("chunks: %d, at most %d are allowed", len(chunks), maxChunks)
+		return nil, badContent("chunks: %d, at most %d are allowed", len(chunks), maxChunks)
 	}
 	var content []byte
 	for i, d := range chunks {
 		if !d.Valid() {
-			return nil, fmt.Errorf("chunks[%d]: no digest", i)
+			return nil, badContent("chunks[%d]: no digest", i)
 		}
 		chunk, err := o.blob(ctx, k, d)
 		if err != nil {
 			return nil, fmt.Errorf("chunks[%d]: %w", i, err)
 		}
 		if len(content)+len(chunk) > limit {
-			return nil, fmt.Errorf("chunks: more than %d bytes", limit)
+			return nil, badContent("chunks: more than %d bytes", limit)
 		}
 		content = append(content, chunk...)
 	}
@@ -138,7 +166,7 @@ func (o *Orchestrator) join(ctx context.Context, k events.Key, chunks []events.D
 func (o *Orchestrator) mustExist(ctx context.Context, k events.Key) error {
 	e, _, err := o.load(ctx, k)
 	if err == nil && !e.state.Exists() {
-		err = fmt.Errorf("chat %s: %w", k, protocol.ErrNotFound)
+		err = &contentError{events.CodeUnknownChat, fmt.Errorf("chat %s: %w", k, protocol.ErrNotFound)}
 	}
 	return err
 }
@@ -150,16 +178,19 @@ func (o *Orchestrator) download(ctx context.Context, k events.Key, body []byte) 
 	if err == nil && !q.Blob.Valid() {
 		err = errors.New("blob: no digest")
 	}
+	if err != nil {
+		err = &contentError{events.CodeBadCommand, err}
+	}
 	var content []byte
 	if err == nil {
 		content, err = o.blob(ctx, k, q.Blob)
 	}
 	if err == nil && (q.Offset < 0 || q.Offset > int64(len(content))) {
-		err = fmt.Errorf("offset: %d, the content has %d bytes", q.Offset, len(content))
+		err = badContent("offset: %d, the content has %d bytes", q.Offset, len(content))
 	}
 	if err != nil {
 		o.refusedRequest(ctx, "download", k, err)
-		return protocol.DownloadAnswer{Error: err.Error()}
+		return protocol.DownloadAnswer{Error: err.Error(), Code: contentCode(err)}
 	}
 	rest := content[q.Offset:]
 	return protocol.DownloadAnswer{Data: rest[:min(len(rest), protocol.MaxChunkBytes)], Bytes: int64(len(content))}

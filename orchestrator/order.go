@@ -131,6 +131,12 @@ func (o *Orchestrator) decideStored(
 		}
 	}
 	h.deciding = c.id
+	message.Unfit, err = o.unfit(ctx, h.key, message, p)
+	if err != nil {
+		h.deciding = ""
+		o.survived(ctx, h, c)
+		return position{}, err
+	}
 	now := o.at(base)
 	d := chat.Decision{Refused: no}
 	if no == nil {

@@ -127,7 +127,7 @@ type Blobs interface {
 	Put(ctx context.Context, k events.Key, d events.Digest, content []byte) error
 
 	// Get gives content that hashes to d, or [protocol.ErrNotFound], or an error that
-	// says the stored bytes are damaged.
+	// wraps [protocol.ErrDamaged] if other bytes are stored.
 	Get(ctx context.Context, k events.Key, d events.Digest) ([]byte, error)
 }
 

@@ -17,10 +17,10 @@ const (
 	fillTime    = 2 * time.Minute // for one request
 )
 
-// fill puts content and descriptions in the place of their digests. The error
-// is a [*model.Error] if the attempt ends by it; [errStopping] if it was broken
-// off.
-func (o *Orchestrator) fill(ctx context.Context, k events.Key, r *model.Request) error {
+// fill puts content and descriptions in the place of their digests; that of images
+// if the model is to see them. The error is a [*model.Error] if the attempt ends by
+// it; [errStopping] if it was broken off.
+func (o *Orchestrator) fill(ctx context.Context, k events.Key, r *model.Request, sees bool) error {
 	p := patience{until: time.Now().Add(fillTime)}
 	for i := range r.Tools {
 		t := &r.Tools[i]
@@ -51,7 +51,10 @@ func (o *Orchestrator) fill(ctx context.Context, k events.Key, r *model.Request)
 			}
 		}
 	}
-	return nil
+	if !sees {
+		return nil
+	}
+	return o.show(ctx, k, r, p)
 }
 
 // attach puts stored content into a copy of the parts, if there is any to put:
@@ -100,7 +103,7 @@ func (o *Orchestrator) blob(ctx context.Context, k events.Key, d events.Digest) 
 func (o *Orchestrator) patiently(ctx context.Context, p patience, do func() error) error {
 	for n := 0; ; n++ {
 		err := do()
-		if err == nil || errors.Is(err, protocol.ErrNotFound) {
+		if err == nil || errors.Is(err, protocol.ErrNotFound) || errors.Is(err, protocol.ErrDamaged) {
 			return err
 		}
 		if !o.again(ctx, p, n) {
@@ -113,13 +116,15 @@ func (o *Orchestrator) patiently(ctx context.Context, p patience, do func() erro
 }
 
 // missing is the failure of an attempt whose prompt cannot be made. What is
-// gone stays gone; what could not be read may be readable for the next attempt.
+// gone or damaged stays so; what could not be read may be readable for the next attempt.
 func missing(what string, err error) error {
 	switch {
 	case errors.Is(err, errStopping):
 		return err
 	case errors.Is(err, protocol.ErrNotFound):
 		return &model.Error{Class: events.ClassInvalidRequest, Message: what + " is missing", Err: err}
+	case errors.Is(err, protocol.ErrDamaged):
+		return &model.Error{Class: events.ClassInvalidRequest, Message: what + " is damaged", Err: err}
 	}
 	return &model.Error{Class: events.ClassInternal, Message: what + " cannot be read", Err: err}
 }

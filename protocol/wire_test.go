@@ -174,6 +174,12 @@ func TestRunnerWire(t *testing.T) {
 	wiretest.Body(t, "upload.join.json", protocol.Upload{V: 1, Chunks: []events.Digest{digest}, Blob: digest})
 	wiretest.Body(t, "upload.import.json", protocol.Upload{V: 1, Chunks: []events.Digest{digest}, Blob: digest, Import: true})
 	wiretest.Body(t, "upload-answer.full.json", protocol.UploadAnswer{Blob: digest})
+	wiretest.Body(t, "query.upload.json", protocol.UploadQuery{
+		Chat: "c1", Upload: protocol.Upload{V: 1, Data: []byte{0, 1, 0xff}, Blob: digest},
+	})
+	wiretest.Body(t, "query.download.json", protocol.DownloadQuery{Chat: "c1", Download: protocol.Download{V: 1, Blob: digest, Offset: 7}})
+	wiretest.Body(t, "upload-answer.code.json", protocol.UploadAnswer{Error: "too many requests", Code: events.CodeUnavailable})
+	wiretest.Body(t, "download-answer.code.json", protocol.DownloadAnswer{Error: "not found", Code: events.CodeBadCommand})
 	wiretest.Body(t, "upload-answer.error.json", protocol.UploadAnswer{Error: "a chunk is missing"})
 	wiretest.Body(t, "download.full.json", protocol.Download{V: 1, Blob: digest, Offset: 262144})
 	wiretest.Body(t, "download-answer.full.json", protocol.DownloadAnswer{Data: []byte{0, 1, 0xff}, Bytes: 3})

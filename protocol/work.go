@@ -211,6 +211,7 @@ type Upload struct {
 type UploadAnswer struct {
 	Blob  events.Digest `json:"blob,omitempty"`
 	Error string        `json:"error,omitempty"`
+	Code  events.Code   `json:"code,omitempty"` // with Error: whether asking again may help
 }
 
 // Download asks for content of a chat from Offset on.
@@ -225,6 +226,8 @@ type DownloadAnswer struct {
 	Data  []byte `json:"data,omitempty"`
 	Bytes int64  `json:"bytes"`
 	Error string `json:"error,omitempty"`
+
+	Code events.Code `json:"code,omitempty"` // with Error: whether asking again may help
 }
 
 // Sizes of uploads.

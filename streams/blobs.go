@@ -42,11 +42,8 @@ func (b *Blobs) Put(ctx context.Context, k events.Key, d events.Digest, content 
 	return nil
 }
 
-// ErrDamaged means here that stored content does not have the digest it is named by.
-var ErrDamaged = protocol.ErrDamaged
-
 // Get gives content that hashes to d, or [protocol.ErrNotFound], or an error
-// that wraps [ErrDamaged].
+// that wraps [protocol.ErrDamaged].
 func (b *Blobs) Get(ctx context.Context, k events.Key, d events.Digest) ([]byte, error) {
 	content, err := b.get(ctx, chatBlob(k, d), d)
 	if err != nil {
@@ -174,7 +171,7 @@ func (b *Blobs) get(ctx context.Context, name string, want events.Digest) ([]byt
 	}
 	if got := events.DigestOf(content); got != want {
 		return nil, fmt.Errorf("%w: %d of %d bytes are stored, with digest %s: restore %s from a backup",
-			ErrDamaged, len(content), d.Size, got, blobsStream)
+			protocol.ErrDamaged, len(content), d.Size, got, blobsStream)
 	}
 	return content, nil
 }

@@ -155,7 +155,7 @@ func (c *contents) snapshot(ctx context.Context, k events.Key) []byte {
 
 // seen keeps an error that says nothing about the content.
 func (c *contents) seen(err error) error {
-	if err == nil || errors.Is(err, protocol.ErrNotFound) || errors.Is(err, streams.ErrDamaged) {
+	if err == nil || errors.Is(err, protocol.ErrNotFound) || errors.Is(err, protocol.ErrDamaged) {
 		return err
 	}
 	c.failed = err

@@ -36,15 +36,15 @@ func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version strin
 	if err != nil {
 		return err
 	}
-	queries := make(map[string]streams.Query)
-	for name, q := range p.Queries() {
-		queries[name] = caught(name, q, log)
-	}
 	service, err := streams.OpenQueries(nc, options)
 	if err != nil {
 		return err
 	}
 	defer service.Close()
+	queries := service.Contents()
+	for name, q := range p.Queries() {
+		queries[name] = caught(name, q, log)
+	}
 	if err := ended(ctx, service.Serve(ctx, version, queries)); err != nil {
 		return fmt.Errorf("projections: %w", err)
 	}

@@ -79,12 +79,13 @@ func (cfg Config) orchestrator() User {
 	}
 }
 
-// projection reads the log and answers queries. It stores nothing.
+// projection reads the log and answers queries. It stores nothing; what clients
+// upload it passes on to orchestrators.
 func (cfg Config) projection() User {
 	return User{
 		Role: RoleProjection, Name: string(RoleProjection),
 		publish: slices.Concat(
-			[]string{mappedReplies, inboxes},
+			[]string{mappedReplies, inboxes, protocol.UploadSubject(everyChat), protocol.DownloadSubject(everyChat)},
 			inspect(),
 			each(leaderGet, cfg.logs()...), each(directGet, cfg.logs()...), each(leaderGet, blobs),
 		),
