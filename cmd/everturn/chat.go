@@ -31,6 +31,7 @@ type chatCommand struct {
 
 const chatHelp = `Each line is said to the assistant. Ctrl-C stops the turn that runs, once more
 leaves; the turn goes on then. /quit leaves, and so does Ctrl-C between turns.
+/attach FILE sends an image or another file along with the next line.
 /help shows this; a line that begins with // is said with one slash.
 `
 
@@ -72,6 +73,8 @@ type talk struct {
 	watcher *client.Watcher
 	view    viewer
 	failed  string // why the last turn failed
+
+	attached []events.Part // go along with the next line
 }
 
 // begin makes the chat or shows what was said in it, and begins to watch.
@@ -120,6 +123,10 @@ func (t *talk) run(ctx context.Context) error {
 			case line.text == "/help":
 				fmt.Fprint(t.s.stderr, chatHelp)
 			case strings.TrimSpace(line.text) == "":
+			case isAttach(line.text):
+				if err := t.attach(ctx, line.text); err != nil {
+					return err
+				}
 			case isUnknownCommand(line.text):
 				fmt.Fprintf(t.s.stderr, "there is no %s, so nothing was said; /quit leaves, /help tells more, // begins a line with a slash\n",
 					events.RepairText(strings.Fields(line.text)[0]))
@@ -158,11 +165,17 @@ func (t *talk) verdict(err error) error {
 // say says a line and shows what follows until its turn has ended.
 func (t *talk) say(ctx context.Context, text string) error {
 	try, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
-	reply, err := t.client.SendInput(try, t.chat, protocol.Send{Parts: []events.Part{events.Text(text)}, Settings: t.c.settings()})
+	parts := append([]events.Part{events.Text(text)}, t.attached...)
+	reply, err := t.client.SendInput(try, t.chat, protocol.Send{Parts: parts, Settings: t.c.settings()})
 	cancel()
+	if t.isAboutAttachments(err) {
+		t.attached = nil // else the next line would be turned down, too
+		return t.unattached(err)
+	}
 	if err != nil {
 		return err
 	}
+	t.attached = nil
 	shown := &shownTurn{viewer: t.view, turn: reply.Turn}
 	type result struct {
 		turn client.Outcome

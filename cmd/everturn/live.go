@@ -96,6 +96,8 @@ func (v *liveView) delta(d protocol.Delta) {
 // event shows a fact.
 func (v *liveView) event(e events.Event) {
 	switch e := e.(type) {
+	case events.InputAccepted:
+		v.attachments(e.Parts)
 	case events.StepCompleted:
 		v.completed(e)
 	case events.StepFailed:
@@ -108,15 +110,26 @@ func (v *liveView) event(e events.Event) {
 			v.printf(" %s", shorten(p.Text))
 		}
 		v.line()
+		v.attachments(e.Parts)
 	case events.TurnCompleted, events.TurnFailed:
 		v.line()
 	case events.TurnInterrupted:
 		v.line()
 		v.printf("[turn %d was interrupted]\n", e.Turn)
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
+		events.CommandRejected, events.CommandNoted, events.InputWithdrawn,
 		events.TurnStarted, events.TurnInterruptRequested, events.StepRequested, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted:
+	}
+}
+
+// attachments shows which images and files came with something.
+func (v *liveView) attachments(parts []events.Part) {
+	for _, p := range parts {
+		if p.Type == events.PartImage || p.Type == events.PartFile {
+			v.line()
+			v.printf("  %s\n", described(p))
+		}
 	}
 }
 

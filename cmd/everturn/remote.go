@@ -118,6 +118,7 @@ func something(text string) (string, error) {
 type sendCommand struct {
 	remote
 	settingsFlags
+	attachFlags
 
 	Chat chatName `help:"Which chat; it is made if it does not exist. Default: a new one."`
 	Mode string   `enum:"queue,reject" default:"queue" help:"What to do while a turn runs: queue or reject."`
@@ -135,10 +136,14 @@ func (c *sendCommand) Run(s *surroundings) error {
 	if err != nil {
 		return err
 	}
+	attachments, err := c.attachments()
+	if err != nil {
+		return err
+	}
 	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
 		chat, r, err := cl.SendNew(ctx, string(c.Chat), protocol.Send{
 			Parts: []events.Part{events.Text(said)}, Mode: events.SendMode(c.Mode), Settings: c.settings(),
-		})
+		}, attachments...)
 		return s.decided(chat, r, err, c.JSON)
 	})
 }

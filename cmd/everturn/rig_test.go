@@ -34,20 +34,29 @@ type laptop struct {
 	script string
 }
 
-// dev runs `everturn dev` until the test ends.
+// dev runs `everturn dev` with a scripted model until the test ends.
 func dev(t *testing.T) *laptop {
 	t.Helper()
-	b := &laptop{T: t, script: filepath.Join(t.TempDir(), "answers.yaml")}
-	if err := os.WriteFile(b.script, []byte(answers), 0o600); err != nil {
+	script := filepath.Join(t.TempDir(), "answers.yaml")
+	if err := os.WriteFile(script, []byte(answers), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	b := devWith(t, "--script", script)
+	b.script = script
+	return b
+}
+
+// devWith runs `everturn dev` with those flags until the test ends.
+func devWith(t *testing.T, flags ...string) *laptop {
+	t.Helper()
+	b := &laptop{T: t}
 	ctx, cancel := context.WithCancel(context.Background()) // the test's own ends before its cleanups
 	read, write := io.Pipe()
 	var running sync.WaitGroup
 	running.Go(func() {
 		var stderr bytes.Buffer
 		s := &surroundings{ctx: ctx, stdout: write, stderr: &stderr}
-		if err := s.run([]string{"dev", "--json", "--store", t.TempDir(), "--port", "0", "--script", b.script}); err != nil {
+		if err := s.run(append([]string{"dev", "--json", "--store", t.TempDir(), "--port", "0"}, flags...)); err != nil {
 			t.Errorf("dev: %v\n%s", err, &stderr)
 		}
 		_ = write.Close()

@@ -17,6 +17,7 @@ import (
 // runCommand is `everturn run`.
 type runCommand struct {
 	everythingFlags
+	attachFlags
 
 	Store string   `type:"path" placeholder:"DIR" help:"Keep the data here. Default: a new folder that is removed at the end."`
 	Wait  patience `default:"5m" help:"How long the turn may take."`
@@ -27,6 +28,10 @@ type runCommand struct {
 // Run implements the command.
 func (c *runCommand) Run(s *surroundings) (err error) {
 	said, err := s.text(c.Text)
+	if err != nil {
+		return err
+	}
+	attachments, err := c.attachments()
 	if err != nil {
 		return err
 	}
@@ -54,12 +59,12 @@ func (c *runCommand) Run(s *surroundings) (err error) {
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(s.ctx, time.Duration(c.Wait))
 	defer cancel()
-	return c.oneTurn(ctx, s, client.New(nc, "", os.Getenv("USER")), said)
+	return c.oneTurn(ctx, s, client.New(nc, "", os.Getenv("USER")), said, attachments)
 }
 
 // oneTurn says something in a new chat, shows the turn while it happens, and
 // then the transcript.
-func (c *runCommand) oneTurn(ctx context.Context, s *surroundings, cl *client.Client, said string) error {
+func (c *runCommand) oneTurn(ctx context.Context, s *surroundings, cl *client.Client, said string, attachments []client.Attachment) error {
 	chat, err := cl.Ensure(ctx, "")
 	if err != nil {
 		return err
@@ -68,7 +73,7 @@ func (c *runCommand) oneTurn(ctx context.Context, s *surroundings, cl *client.Cl
 	if c.JSON {
 		view = jsonView{json.NewEncoder(s.stdout)}
 	}
-	turn, err := cl.Say(ctx, chat, said, view.see)
+	turn, err := cl.Say(ctx, chat, said, view.see, attachments...)
 	if errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil {
 		return cli.Exit(cli.ExitUnreachable, fmt.Errorf("the turn has not ended within %s; --wait gives it more time", c.Wait))
 	}

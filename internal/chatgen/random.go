@@ -162,10 +162,25 @@ func (d *Driver) send() chat.Message {
 	case 2:
 		s := d.settings()
 		b.Settings = &s
+	case 3:
+		b.Parts = append(b.Parts, d.attachment())
 	}
 	c := d.command(b)
 	d.inputs = append(d.inputs, c.ID)
 	return c
+}
+
+// attachment is an image or a file that was uploaded, sometimes said to be what is
+// not taken.
+func (d *Driver) attachment() events.Part {
+	content := []byte{0x89, 'P', 'N', 'G', byte(d.chance.IntN(4))}
+	digest := events.DigestOf(content)
+	d.Blobs[digest] = content
+	p := events.Part{Type: events.PartFile, MediaType: "text/csv", Name: d.text(), Bytes: int64(len(content)), Blob: digest}
+	if d.yes(2) {
+		p.Type, p.MediaType = events.PartImage, []string{"image/png", "image/webp", "image/bmp"}[d.chance.IntN(3)]
+	}
+	return p
 }
 
 func (d *Driver) settings() events.Settings {

@@ -66,6 +66,7 @@ nats req everturn.cmd.default.$CHAT.send '{"v":1,"parts":[{"type":"text","text":
 nats req everturn.query.default.transcript '{"chat":"my-first-chat"}'
 nats req everturn.query.default.chat '{"chat":"my-first-chat"}'
 nats req everturn.query.default.command '{"chat":"my-first-chat","id":"01KB6Q3Z8V0000000000000001"}'
+nats req everturn.query.default.upload '{"v":1,"chat":"my-first-chat","data":"SGVsbG8="}'
 nats service list                            # who answers queries
 ` + "```" + `
 
@@ -74,9 +75,26 @@ nats service list                            # who answers queries
 | ` + "`transcript`" + ` | a page of the chat as people read it | ` + "`at`" + `: a rev, or a time, to see the chat as it was; ` + "`after` and `limit`" + ` for pages |
 | ` + "`chat`" + ` | its head: status, newest turn, counts | |
 | ` + "`command`" + ` | what was decided about a command | |
+| ` + "`upload`" + ` | ` + "`blob`" + `: the digest of what is stored now | ` + "`data`" + ` in base64, at most 256 KiB; of something larger the digests of its pieces in ` + "`chunks`" + `, in order, and that of the whole in ` + "`blob`" + ` |
+| ` + "`download`" + ` | ` + "`data`" + ` from an offset on, and ` + "`bytes`" + `, the size of the whole | ` + "`blob`, `offset`" + ` |
 
 ` + "`min_rev`" + ` in the first two waits for that commit, for two seconds at most: name the rev of a reply to read what you
 wrote. Errors come in the headers ` + "`Nats-Service-Error` and `Nats-Service-Error-Code`" + `, with the codes and statuses below.
+
+## Images and files
+
+Upload the content to the chat, then name it in the ` + "`parts`" + ` of a ` + "`send`" + `:
+
+` + "```json" + `
+{"v":1,"parts":[
+  {"type":"text","text":"What is this?"},
+  {"type":"image","media_type":"image/png","name":"boat.png","bytes":48213,"blob":"sha256:…"},
+  {"type":"file","media_type":"application/pdf","name":"plan.pdf","bytes":90112,"blob":"sha256:…"}]}
+` + "```" + `
+
+An ` + "`image`" + ` is PNG, JPEG, GIF or WebP, at most 10 MiB and 8000 pixels a side, and is shown to models that see; a ` + "`file`" + ` is anything, at
+most 16 MiB, and the model is told of it. An input may have 32 MiB, a chat 128 of them. What was not uploaded to this chat, has
+another size or type than is said, or is no image is refused with ` + "`bad_command`" + ` and the reason, before the model is asked.
 
 ## Headers
 
