@@ -45,12 +45,12 @@ func TestAClosedConnectionEndsTheWaitForAnOutcome(t *testing.T) {
 		_, err := client.New(nc, "", "").Command(t.Context(), "c1", protocol.Create{V: protocol.Version})
 		ended <- err
 	}()
-	for { // until it is stored
+	for { // until it is stored, and the client was told so
 		stream, err := js.Stream(t.Context(), streams.CommandsStream)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stream.CachedInfo().State.Msgs > 0 {
+		if stream.CachedInfo().State.Msgs > 0 && nc.Stats().InMsgs > 0 {
 			break
 		}
 	}
