@@ -50,7 +50,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 			"$KV.AGENTS.x",
 		}, remove...),
 		"projection": append([]string{
-			commit, command, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), query, upload, dead, snapshot, tool, blob,
+			commit, command, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), query, dead, snapshot, tool, blob,
 			api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", acks + "COMMANDS.orchestrator.1.1.1.0.0", api + "STREAM.MSG.GET.COMMANDS",
 			api + "STREAM.PURGE.OBJ_BLOBS", api + "CONSUMER.CREATE.LOG_0", api + "STREAM.MSG.DELETE.COMMANDS",
 		}, remove...),

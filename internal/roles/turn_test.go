@@ -3,6 +3,8 @@ package roles
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -55,9 +57,16 @@ func TestATurnBelongsToItsTenantAndGroup(t *testing.T) {
 	if _, err := acme.Command(ctx, key.Chat, protocol.Create{V: protocol.Version}); err != nil {
 		t.Fatal(err)
 	}
-	send := protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text("pay them")}}
-	if _, err := acme.Command(ctx, key.Chat, send); err != nil {
-		t.Fatal(err)
+	// What is attached goes through the projections to the orchestrator.
+	bill := client.Attachment{Name: "bill.txt", Content: []byte("seven crowns")}
+	for {
+		_, err := acme.Send(ctx, key.Chat, "pay them", bill)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, client.ErrNoService) { // they have not begun
+			t.Fatal(err)
+		}
 	}
 	await(ctx, t, "the tool to run", paying)
 	i.forge(ctx, key)
@@ -68,12 +77,15 @@ func TestATurnBelongsToItsTenantAndGroup(t *testing.T) {
 	if strings.Contains(log, "forged") || !strings.Contains(log, "The tool says: paid") {
 		t.Errorf("the log says\n%s", log)
 	}
+	if content, err := acme.Download(ctx, key.Chat, events.DigestOf(bill.Content)); err != nil || string(content) != string(bill.Content) {
+		t.Errorf("what was attached comes back as %q, %v", content, err)
+	}
 	if n := strings.Count(log, "tool.completed"); n != 1 {
 		t.Errorf("%d results of one call", n)
 	}
 }
 
-// runParts runs an orchestrator, and a tool runner of the group web whose one
+// runParts runs an orchestrator, projections, and a tool runner of the group web whose one
 // tool says that it runs and then waits.
 func (i *installed) runParts(ctx context.Context, paying, pay chan struct{}) {
 	i.Helper()
@@ -92,13 +104,14 @@ func (i *installed) runParts(ctx context.Context, paying, pay chan struct{}) {
 		}
 	})
 	running, stop := context.WithCancel(ctx)
-	ready, done := make(chan struct{}), make(chan error, 2)
-	deciding, executing := i.connect("orchestrator"), i.connect("runner-web")
+	ready, done := make(chan struct{}), make(chan error, 3)
+	deciding, executing, telling := i.connect("orchestrator"), i.connect("runner-web"), i.connect("projection")
 	go func() {
 		done <- parts.RunOrchestrator(running, deciding, parts.Topology{ManageAssets: true},
 			orchestrator.Config{Defaults: events.Settings{Model: "script"}}, models, func() { close(ready) })
 	}()
 	await(ctx, i.T, "the orchestrator", ready)
+	go func() { done <- parts.RunProjections(running, telling, "0.0.0", slog.New(slog.DiscardHandler)) }()
 	go func() {
 		done <- parts.RunTools(running, executing, toolrunner.Config{Group: web}, []toolrunner.Tool{tool})
 	}()
