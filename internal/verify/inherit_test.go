@@ -135,3 +135,19 @@ func TestAChatWithoutItsHistoryIsNotJudged(t *testing.T) {
 		}
 	}
 }
+
+// Commands begin anew in a chat that goes on from another, and so do the inputs
+// that are named after them: senders may number theirs within each chat.
+func TestAForkMayNameAnInputAsItsHistoryDid(t *testing.T) {
+	t.Parallel()
+	before := logOf(origin())
+	id := before.at(nth[events.InputAccepted](before, 1)).(events.InputAccepted).Input
+	fork := forkStory(t)
+	l := logOf(fork)
+	l[nth[events.InputAccepted](l, 1).commit].Cause.ID = id
+	l = change(l, 1, func(e *events.InputAccepted) { e.Input = id })
+	l = change(l, 1, func(e *events.TurnStarted) { e.Inputs = []string{id} })
+	if found := check(l.chain(t), verify.Options{Blob: blobs(fork), SkipFold: true}); len(found) > 0 {
+		t.Errorf("found: %v", found)
+	}
+}
