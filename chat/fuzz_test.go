@@ -171,7 +171,7 @@ func eventOf(kind byte, n int) events.Event {
 	stepID := events.StepID{Turn: turn, Step: step + 1}
 	callID := events.CallID{Turn: turn, Step: step + 1, Ordinal: ordinal}
 	input := fmt.Sprint("input-", n&15)
-	switch kind % 21 {
+	switch kind % 22 {
 	case 1:
 		return events.ChatConfigured{Settings: events.Settings{Model: "m"}}
 	case 2:
@@ -232,6 +232,8 @@ func eventOf(kind byte, n int) events.Event {
 		return events.ToolStarted{Call: callID, Claim: "c", Runner: "r", Delivery: uint64(attempt), At: noon}
 	case 20:
 		return events.ToolCompleted{Call: callID, Status: events.ToolOK}
+	case 21:
+		return events.ChatInherited{Settings: events.Settings{Model: "m"}}
 	}
 	return events.ChatCreated{}
 }
