@@ -89,12 +89,13 @@ recordings: ## plays what providers once sent to the adapters; DIR=… says wher
 e2e: ## real processes, killed at bad moments; prints what it took them
 	go test -tags processes ./internal/e2e -skip '^TestNodes' -v -count=1 -timeout 30m
 
-# Places that two writers contend for, in each race.
+# Places that two writers contend for, in each race, and servers killed under load.
 POSITIONS ?= 2000
+DEATHS ?= 4
 
 .PHONY: nodes
-nodes: ## three servers with the shipped configuration, disturbed under load; POSITIONS=20000 for longer races
-	go test -tags processes ./internal/e2e -run '^TestNodes' -v -count=1 -timeout 180m -args -positions=$(POSITIONS)
+nodes: ## three servers with the shipped configuration, disturbed under load; POSITIONS=20000 DEATHS=10 for more
+	go test -tags processes ./internal/e2e -run '^TestNodes' -v -count=1 -timeout 180m -args -positions=$(POSITIONS) -deaths=$(DEATHS)
 
 .PHONY: upgrade
 upgrade: ## the release before this one and this one on one bus; about 3 min
@@ -112,8 +113,9 @@ crash: ## processes that die at every point between two effects; KILLS=3 at each
 	go test -tags processes,crashpoints ./internal/e2e -run '^TestCrashPoints$$' -v -count=1 -timeout 180m -args -kills=$(KILLS)
 
 .PHONY: break
-break: ## the same with 20 deaths at each point; about 25 min
+break: ## the same with 20 deaths at each point, and longer races and more deaths of three servers; about 35 min
 	$(MAKE) crash KILLS=20
+	$(MAKE) nodes POSITIONS=20000 DEATHS=10
 
 # When the server syncs: always, or by its default every two minutes.
 SYNC ?= always

@@ -57,8 +57,8 @@ type cluster struct {
 	t       *testing.T
 	dir     string
 	port    int
-	url     string            // for whoever has no user of their own
-	users   map[string]string // url of each user; empty: there is only one
+	url     string                         // for whoever has no user of their own
+	users   func(user, part string) string // how a part connects as a user; nil: as everybody does
 	ledger  string
 	ackWait time.Duration
 	script  string
@@ -110,12 +110,12 @@ func newCluster(t *testing.T, s settings) *cluster {
 	return c
 }
 
-// urlOf is how a user connects.
-func (c *cluster) urlOf(user string) string {
-	if url, ok := c.users[user]; ok {
-		return url
+// urlOf is how a part connects as a user.
+func (c *cluster) urlOf(user, part string) string {
+	if c.users == nil {
+		return c.url
 	}
-	return c.url
+	return c.users(user, part)
 }
 
 func freePort(t *testing.T) int {
@@ -151,19 +151,19 @@ func (c *cluster) startServer() {
 
 func (c *cluster) startOrchestrator(name string) {
 	c.t.Helper()
-	c.start(name, "orchestrator", "--server", c.urlOf(userOrchestrator), "--script", c.script, "--ack-wait", c.ackWait.String(),
+	c.start(name, "orchestrator", "--server", c.urlOf(userOrchestrator, name), "--script", c.script, "--ack-wait", c.ackWait.String(),
 		"--metrics", c.metricsAddress(name))
 }
 
 func (c *cluster) startRunner(name string) {
 	c.t.Helper()
-	c.start(name, "toolrunner", "--server", c.urlOf(userRunner), "--ledger", c.ledger, "--workspace", c.dir, "--ack-wait", c.ackWait.String(),
+	c.start(name, "toolrunner", "--server", c.urlOf(userRunner, name), "--ledger", c.ledger, "--workspace", c.dir, "--ack-wait", c.ackWait.String(),
 		"--metrics", c.metricsAddress(name))
 }
 
 func (c *cluster) startProjections(name string) {
 	c.t.Helper()
-	c.start(name, "everturn", "projections", "--server", c.urlOf(userProjection))
+	c.start(name, "everturn", "projections", "--server", c.urlOf(userProjection, name))
 }
 
 // everturn runs a command of the command line and gives what it printed.

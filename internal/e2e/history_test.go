@@ -24,6 +24,7 @@ import (
 type history struct {
 	entries []verify.Entry
 	commits []events.Commit
+	stored  []time.Time // when the server took each
 }
 
 // reader reads logs of a cluster, also across a restart of its server.
@@ -67,6 +68,7 @@ func (r reader) look(ctx context.Context, k events.Key) (history, error) {
 		}
 		h.entries = append(h.entries, verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
 		h.commits = append(h.commits, commit)
+		h.stored = append(h.stored, m.Time)
 	}
 	return h, nil
 }
@@ -187,9 +189,8 @@ func (c *cluster) check(r reader, keys []events.Key) {
 		effects = append(effects, verify.Effect{Key: events.Key{Tenant: l.Tenant, Chat: l.Chat}, Call: l.Call, IdempotencyKey: l.Key})
 	}
 	checker := verify.New(verify.Options{Idle: true, Shards: r.log.Shards(), Effects: effects})
-	ctx := patient(c.t)
 	for _, k := range slices.Concat(c.others, keys) {
-		h, err := r.read(ctx, k)
+		h, err := r.read(patient(c.t), k)
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +26,7 @@ import (
 
 const (
 	nodesInCluster = 3
+	home           = 0 // the server at which a test begins, and that is not stopped under it
 	shippedConfig  = "../../packaging/examples/nats-server.conf"
 )
 
@@ -50,6 +52,7 @@ type nodes struct {
 	*cluster
 	list     []node
 	etc      string              // the folder with the configuration
+	secrets  map[string]string   // password of each user
 	operator jetstream.JetStream // made when it is needed first
 }
 
@@ -95,12 +98,16 @@ func (n *nodes) made() string {
 	n.t.Helper()
 	store := filepath.Join(n.dir, "made")
 	p, out := n.startPiped("maker", "everturn", "server", "--auth", "--port", "0", "--store", store)
-	if line := bufio.NewScanner(out); !line.Scan() { // it says who may connect when all is written
+	line := bufio.NewScanner(out)
+	if !line.Scan() { // it says who may connect when all is written
 		<-p.done
 		n.t.Fatalf("nothing was made: %v\n%s", p.end, read(p.log))
 	}
+	go func() { // so that the pipe never breaks; ends with the process
+		for line.Scan() {
+		}
+	}()
 	n.terminate("maker")
-	_ = out.Close()
 	return filepath.Join(store, "roles")
 }
 
@@ -120,21 +127,29 @@ func (n *nodes) configure(made string) {
 			n.t.Fatal(err)
 		}
 	}
-	n.users = map[string]string{}
-	for _, name := range []string{userOrchestrator, userProjection, userRunner, userOperator} {
-		var known struct {
-			User, Password string
-		}
-		if err := json.Unmarshal([]byte(read(filepath.Join(made, name+".json"))), &known); err != nil {
+	n.secrets = map[string]string{}
+	for _, user := range []string{userOrchestrator, userProjection, userRunner, userOperator} {
+		var known struct{ Password string }
+		if err := json.Unmarshal([]byte(read(filepath.Join(made, user+".json"))), &known); err != nil {
 			n.t.Fatal(err)
 		}
-		var urls []string
-		for _, node := range n.list {
-			urls = append(urls, fmt.Sprintf("nats://%s:%s@127.0.0.1:%d", known.User, known.Password, node.clients))
-		}
-		n.users[name] = strings.Join(urls, ",")
+		n.secrets[user] = known.Password
 	}
-	n.url = n.users[userOperator]
+	n.url = n.urlAt(home, userOperator)
+	n.users = func(user, part string) string {
+		_, number, _ := strings.Cut(part, "-")
+		at, err := strconv.Atoi(number)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		return n.urlAt((at-1)%len(n.list), user)
+	}
+}
+
+// urlAt is how a user connects first. Where the other servers are is what that
+// one says: part number 1 begins at n1, and so on.
+func (n *nodes) urlAt(at int, user string) string {
+	return fmt.Sprintf("nats://%s:%s@127.0.0.1:%d", user, n.secrets[user], n.list[at].clients)
 }
 
 // launchNode starts a server, again on the same store after a stop.
@@ -166,6 +181,18 @@ func (n *nodes) restartNode(name string) {
 	n.untilHealthy()
 }
 
+// lameDuck ends a server as somebody would who has other plans with its machine.
+func (n *nodes) lameDuck(name string) {
+	n.t.Helper()
+	p := n.running[name]
+	cmd := exec.CommandContext(patient(n.t), filepath.Join(binaries, "nats-server"), "--signal", fmt.Sprint("ldm=", p.cmd.Process.Pid))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		n.t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	<-p.done
+	delete(n.running, name)
+}
+
 // terminate ends a process as an operator does, and waits until it is gone.
 func (c *cluster) terminate(name string) {
 	c.t.Helper()
@@ -194,7 +221,7 @@ func (n *nodes) untilHealthy() {
 		select {
 		case <-ctx.Done():
 			n.t.Fatalf("the cluster is not healthy: %v", err)
-		case <-time.After(poll):
+		case <-time.After(healthPause):
 		}
 	}
 }
@@ -202,6 +229,8 @@ func (n *nodes) untilHealthy() {
 const (
 	// clusterPatience is how long three servers may take to find each other again.
 	clusterPatience = 2 * time.Minute
+
+	healthPause = 250 * time.Millisecond // the server notes each no
 
 	// healthTry is how long a server may take to say how it is. One that is
 	// stopped by a signal takes for ever.
@@ -294,11 +323,32 @@ func (n *nodes) stepDown(stream string) {
 	}
 }
 
+// notOurs has a server lead the stream that this test is not connected to, and
+// gives its name.
+func (n *nodes) notOurs(stream string) string {
+	n.t.Helper()
+	ours := n.list[home].name
+	for n.leader(stream) == ours {
+		n.stepDown(stream)
+	}
+	return n.leader(stream)
+}
+
+// startEach starts so many of each part, one beside each server.
+func (n *nodes) startEach(count int) {
+	n.t.Helper()
+	for i := range count {
+		n.startOrchestrator(fmt.Sprintf("orchestrator-%d", i+1))
+		n.startRunner(fmt.Sprintf("toolrunner-%d", i+1))
+		n.startProjections(fmt.Sprintf("projections-%d", i+1))
+	}
+	n.toolsOnOffer()
+}
+
 // writer is a bus with an orchestrator's rights, on a connection to one node.
 func (n *nodes) writer(at int) *streams.Bus {
 	n.t.Helper()
-	url := strings.Split(n.users[userOrchestrator], ",")[at]
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	nc, err := nats.Connect(n.urlAt(at, userOrchestrator), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ const (
 	api         = "$JS.API."
 	acks        = "$JS.ACK."
 	flowControl = "$JS.FC."
+	backups     = "$JS.SNAPSHOT."
 )
 
 // Streams behind buckets and object stores, as client libraries name them.

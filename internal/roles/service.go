@@ -114,13 +114,13 @@ func gateway() User {
 	}
 }
 
-// operator makes, changes and deletes streams, reads all of them, and can do by
-// hand what clients do. It cannot publish to the log or to a queue of work.
+// operator makes, changes, deletes, backs up and restores streams, reads all of
+// them, and can do by hand what clients do. It cannot publish to the log or to a queue of work.
 func operator() User {
 	return User{
 		Role: RoleOperator, Name: string(RoleOperator),
 		publish: []string{
-			api + ">", flowControl + ">",
+			api + ">", flowControl + ">", backups + ">",
 			protocol.CommandSubject(everyChat, protocol.Any),
 			protocol.QuerySubject(protocol.Any, protocol.Any),
 			protocol.UploadSubject(everyChat), // for imports
