@@ -85,7 +85,7 @@ var buildPrevious = sync.OnceValues(func() (string, error) {
 // previousRelease is the commit of the release before this one, as the checkout
 // has it or the place it was cloned from.
 func previousRelease() (string, error) {
-	names := []string{"refs/tags/" + previousTag, previousCommit}
+	names := []string{previousCommit, "refs/tags/" + previousTag} // a tag can be an old one of the same name
 	for _, name := range names {
 		if commit, err := commitOf(name); err == nil {
 			return commit, nil
