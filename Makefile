@@ -99,7 +99,7 @@ nodes: ## three servers with the shipped configuration, disturbed under load; PO
 
 .PHONY: upgrade
 upgrade: ## the release before this one and this one on one bus; about 3 min
-	go test -tags processes,upgrade ./internal/e2e -run '^TestUpgrade' -v -count=1 -timeout 30m
+	go test -tags processes,upgrade ./internal/e2e -run '^TestUpgrade' -v -count=1 -timeout 90m
 
 .PHONY: disk
 disk: ## a disk that is really full; needs a machine that allows `unshare -rm`

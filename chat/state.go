@@ -9,7 +9,7 @@ import (
 
 // FoldVersion numbers the form of the folded state. Snapshots of another
 // version are not read.
-const FoldVersion = 1
+const FoldVersion = 2
 
 const (
 	// ringCommands is how many decided commands a chat remembers.

@@ -70,8 +70,8 @@ func (o *Orchestrator) enter(ctx context.Context, group, runner string, m protoc
 }
 
 // upload stores content of a chat: a chunk, or chunks joined.
-func (o *Orchestrator) upload(ctx context.Context, k events.Key, body []byte) any {
-	d, err := o.store(ctx, k, body)
+func (o *Orchestrator) upload(ctx context.Context, k events.Key, group string, body []byte) any {
+	d, err := o.store(ctx, k, group, body)
 	if err != nil {
 		o.refusedRequest(ctx, "upload", k, err)
 		return protocol.UploadAnswer{Error: err.Error(), Code: contentCode(err)}
@@ -107,12 +107,15 @@ func badContent(format string, args ...any) error {
 	return &contentError{events.CodeBadCommand, fmt.Errorf(format, args...)}
 }
 
-func (o *Orchestrator) store(ctx context.Context, k events.Key, body []byte) (events.Digest, error) {
+func (o *Orchestrator) store(ctx context.Context, k events.Key, group string, body []byte) (events.Digest, error) {
 	var u protocol.Upload
 	if err := decodeRequest(body, &u); err != nil {
 		return "", badContent("%w", err)
 	}
 	limit := protocol.MaxUploadBytes
+	if u.Import && group != "" {
+		return "", badContent("import: a runner brings no chat along")
+	}
 	if u.Import {
 		limit = protocol.MaxImportBytes
 	} else if err := o.mustExist(ctx, k); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/everturn/everturn/chat"
@@ -80,7 +79,8 @@ func (o *Orchestrator) fork(ctx context.Context, h *handling, origin events.Key,
 	if err := origin.Validate(); err != nil {
 		return nil, noHistory(events.CodeBadCommand, "chat: %v", err)
 	}
-	raw, err := o.logOf(ctx, origin, rev)
+	keep := o.progress(h)
+	raw, err := o.logOf(ctx, origin, rev, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,6 @@ func (o *Orchestrator) fork(ctx context.Context, h *handling, origin events.Key,
 	if err != nil {
 		return nil, err
 	}
-	keep := o.progress(h)
 	for _, d := range history.Contents {
 		keep(ctx)
 		content, err := o.blob(ctx, origin, d)
@@ -106,11 +105,12 @@ func (o *Orchestrator) fork(ctx context.Context, h *handling, origin events.Key,
 			return nil, err
 		}
 	}
+	keep(ctx)
 	return history, o.putBlob(ctx, h.key, chat.Content{Digest: history.Digest, Bytes: raw})
 }
 
 // logOf is a chat's log up to a rev in the form of a history.
-func (o *Orchestrator) logOf(ctx context.Context, k events.Key, rev uint64) ([]byte, error) {
+func (o *Orchestrator) logOf(ctx context.Context, k events.Key, rev uint64, keep func(context.Context)) ([]byte, error) {
 	if why, stopped := o.cache.why(k); stopped {
 		return nil, noHistory(events.CodeChatStopped, "chat %s is stopped: %s", k.Chat, why)
 	}
@@ -129,6 +129,7 @@ func (o *Orchestrator) logOf(ctx context.Context, k events.Key, rev uint64) ([]b
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", k, err)
 		}
+		keep(ctx)
 		if read == 0 {
 			if raw, err = o.before(ctx, k, m.Body); err != nil {
 				return nil, err
@@ -185,8 +186,12 @@ func (o *Orchestrator) imported(ctx context.Context, h *handling, b protocol.Imp
 		return nil, noHistory(events.CodeInvalidHistory, "%v", err)
 	}
 	keep := o.progress(h)
+	missing := make(map[events.Digest]bool, len(b.Missing))
+	for _, d := range b.Missing {
+		missing[d] = true
+	}
 	for _, d := range history.Contents {
-		if slices.Contains(b.Missing, d) {
+		if missing[d] {
 			continue
 		}
 		keep(ctx)

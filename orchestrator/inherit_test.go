@@ -2,9 +2,11 @@ package orchestrator_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
@@ -240,5 +242,33 @@ func TestAnImport(t *testing.T) {
 		if started := eventsOf[events.TurnStarted](r, moved)[0]; started.Turn != 2 {
 			r.Errorf("it goes on with turn %d", started.Turn)
 		}
+	})
+}
+
+// away is content that cannot be stored for a while.
+type away struct {
+	orchestrator.Blobs
+	until time.Time
+}
+
+func (b away) Put(ctx context.Context, k events.Key, d events.Digest, content []byte) error {
+	if time.Now().Before(b.until) {
+		return errors.New("the store is away")
+	}
+	return b.Blobs.Put(ctx, k, d, content)
+}
+
+// That what it needs is away for long is not the fault of a fork.
+func TestAForkOutlivesAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, func(r *rig) {
+		r.start(answers(says("fine")), func(_ *orchestrator.Config, b *orchestrator.Bus) {
+			b.Blobs = away{Blobs: b.Blobs, until: time.Now().Add(10 * time.Minute)}
+		})
+		r.do(chatA, create())
+		r.do(forkOfA, fork(chatA, 0))
+		r.do(forkOfA, send("hi"))
+		r.eventually("the fork has gone on", func() bool { return r.has(forkOfA, "turn.completed.v1") })
 	})
 }

@@ -125,12 +125,14 @@ func (o *Orchestrator) decideStored(
 		return position{}, err
 	}
 	base, no := at.entry, (*protocol.RefusedError)(nil)
+	h.deciding = c.id
 	if begins(message) && !base.state.Exists() {
 		if base, message.History, no, err = o.takeOver(ctx, h, message.Body); err != nil {
+			h.deciding = ""
+			o.survived(ctx, h, c) // what it takes over from is away
 			return position{}, err
 		}
 	}
-	h.deciding = c.id
 	message.Unfit, err = o.unfit(ctx, h.key, message, p)
 	if err != nil {
 		h.deciding = ""

@@ -28,7 +28,7 @@ const (
 
 	// maxSkipped is how many numbers are skipped one by one. A backup that was
 	// taken while the service ran lacks fewer.
-	maxSkipped = 100_000
+	maxSkipped = 10_000
 
 	skipVerb = "skip" // no verb: should an orchestrator get hold of it, it is refused
 )
@@ -96,7 +96,8 @@ func (t *Topology) numbering(ctx context.Context, js jetstream.JetStream, have m
 // has come to: a [*NumberingError].
 //
 // Such a commit was stored after the last command that is known here, as its own
-// command came later still. So commits before that need not be read.
+// command came later still, unless COMMANDS was made anew or commands came after
+// it was restored. So commits before that need not be read.
 func (c *connection) checkNumbering(ctx context.Context, shards int) error {
 	stream, err := c.js.Stream(ctx, CommandsStream)
 	if err != nil {
@@ -106,6 +107,13 @@ func (c *connection) checkNumbering(ctx context.Context, shards int) error {
 	since := info.State.LastTime
 	if first := info.Config.FirstSeq; since.IsZero() && first > 0 { // made for a log that had commits, and empty since
 		since = time.UnixMicro(int64(first)) //nolint:gosec // of firstNumber; another only makes the reading longer
+	}
+	remade, err := c.remade(ctx, info, shards)
+	if err != nil {
+		return err
+	}
+	if remade {
+		since = time.Time{}
 	}
 	var named uint64
 	for n := range shards {
@@ -126,6 +134,25 @@ func (c *connection) checkNumbering(ctx context.Context, shards int) error {
 		return nil
 	}
 	return &NumberingError{Last: info.State.LastSeq, Named: named}
+}
+
+// remade reports whether COMMANDS was made when the log had commits already, by
+// somebody who let it count from 1: then any of them can name a higher number than
+// a command that came since.
+func (c *connection) remade(ctx context.Context, commands *jetstream.StreamInfo, shards int) (bool, error) {
+	if commands.Config.FirstSeq > 1 {
+		return false, nil
+	}
+	for n := range shards {
+		log, err := c.js.Stream(ctx, LogStream(n))
+		if err != nil {
+			return false, translate(err, "check stream %s", LogStream(n))
+		}
+		if first := log.CachedInfo().State.FirstTime; !first.IsZero() && first.Before(commands.Created) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // highestNamed is the highest number of a command that a shard's commits of the
@@ -189,7 +216,7 @@ func skipNumbers(ctx context.Context, js jetstream.JetStream, low *NumberingErro
 	nothing := protocol.CommandSubject(events.Key{Tenant: "default", Chat: "-"}, skipVerb)
 	for last := low.Last; last < low.Named; {
 		if last, err = c.publish(ctx, &nats.Msg{Subject: nothing, Data: []byte("{}")}); err != nil {
-			low.Why = fmt.Sprintf("an operator must run `everturn streams apply` (%v)", err)
+			low.Why = fmt.Sprintf("numbers cannot be skipped: %v", err)
 			return low
 		}
 		err = translate(c.remove(ctx, CommandsStream, last), "remove %d", last)

@@ -22,7 +22,7 @@ const (
 	rolledChats = 20
 	rolledTurns = 40 // that end between two steps of an upgrade
 
-	upgradeTime = 4 * time.Minute
+	upgradeTime = 20 * time.Minute
 )
 
 // Both releases do everything at once, and die at it.
