@@ -120,7 +120,7 @@ func (c *Client) Command(ctx context.Context, chat string, body protocol.Body) (
 // CommandWithID is [Client.Command] with an id the caller minted: the same id is
 // the same command, however often it is sent.
 func (c *Client) CommandWithID(ctx context.Context, chat, id string, body protocol.Body) (protocol.Reply, error) {
-	if err := c.Key(chat).Validate(); err != nil {
+	if err := errors.Join(c.Key(chat).Validate(), validID(id)); err != nil {
 		return protocol.Reply{}, err
 	}
 	// A channel of our own: the library's holds 65,536 messages, half a megabyte.
@@ -136,13 +136,23 @@ func (c *Client) CommandWithID(ctx context.Context, chat, id string, body protoc
 	return c.reply(ctx, chat, id, replies)
 }
 
+// validID judges an id as orchestrators do: they would refuse the command, and its
+// sender wait for an outcome that is never recorded.
+func validID(id string) error {
+	if id == "" {
+		return errors.New("command id: want a ULID, as NewID makes them")
+	}
+	_, err := protocol.CommandID(id, time.Time{}, 0)
+	return err
+}
+
 // Submit stores a command and does not wait until it is decided. Without an
 // error it is accepted: it takes effect, in the order in which commands of the
 // chat were stored, or is rejected on record. [protocol.ErrStorageFull] means
 // that there is no room for commands now, and that this one was not stored.
 func (c *Client) Submit(ctx context.Context, chat, id string, body protocol.Body) error {
 	key := c.Key(chat)
-	if err := key.Validate(); err != nil {
+	if err := errors.Join(key.Validate(), validID(id)); err != nil {
 		return err
 	}
 	data, err := json.Marshal(body)

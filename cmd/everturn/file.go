@@ -40,6 +40,8 @@ func (x *fileContents) read(name string, take func(events.Key, verify.Entry) err
 	defer func() { err = errors.Join(err, f.Close()) }()
 	for line, err := range verify.ReadLines(f) {
 		switch {
+		case errors.Is(err, verify.ErrCutOff):
+			return cli.Exit(cli.ExitIntegrity, fmt.Errorf("%s: %w", name, err))
 		case err != nil:
 			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: %w", name, err))
 		case line.Content != nil:

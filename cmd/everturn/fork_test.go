@@ -130,7 +130,7 @@ func TestFilesThatAreNoExportAreNotImported(t *testing.T) {
 	}{
 		{"nothing", "", 9, "it does not say where the chat ends"},
 		{"no JSON", "hello", 2, "line 1: "},
-		{"half of it", whole[:len(whole)/2], 2, ""},
+		{"half of it", whole[:len(whole)/2], 9, "cut off"},
 		{"without its last line", strings.Join(lines[:last], ""), 9, "it does not say where the chat ends"},
 		{"what log prints", b.must("log", "c1", "--json").out, 9, "it does not say where the chat ends"},
 		{"without its last commit", without(last - 1), 9, "does not end with the commit it was exported with"},

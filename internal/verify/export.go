@@ -180,6 +180,9 @@ func ReadLines(r io.Reader) iter.Seq2[Line, error] {
 				continue
 			}
 			l, err := readLine(line, number, &begun)
+			if broken, ok := errors.AsType[*json.SyntaxError](err); ok && broken.Offset == int64(len(line)) && !lines.Scan() {
+				err = ErrCutOff
+			}
 			if err != nil {
 				yield(Line{}, fmt.Errorf("line %d: %w", number, err))
 				return
@@ -190,13 +193,16 @@ func ReadLines(r io.Reader) iter.Seq2[Line, error] {
 		}
 		err := lines.Err()
 		if err == nil && begun.Digest != "" {
-			err = fmt.Errorf("the rest of content %s is missing", begun.Digest)
+			err = fmt.Errorf("%w: the rest of content %s is missing", ErrCutOff, begun.Digest)
 		}
 		if err != nil {
 			yield(Line{}, fmt.Errorf("line %d: %w", number+1, err))
 		}
 	}
 }
+
+// ErrCutOff means that a file ends in the middle.
+var ErrCutOff = errors.New("the file is cut off")
 
 // readLine reads one line. Begun is content of which more is to come; then the
 // line is empty.

@@ -44,6 +44,7 @@ func TestReadEntriesNamesTheLineThatIsWrong(t *testing.T) {
 	const good = `{"subject":"everturn.log.0.a.b","sequence":1,"commit":{}}` + "\n\n"
 	for _, tt := range []struct{ name, file, want string }{
 		{"no JSON", good + "nonsense", "line 3: "},
+		{"an end in the middle of a line", good + `{"subject":"everturn.log.0.a.b","sequ`, "line 3: the file is cut off"},
 		{"no subject", good + `{"sequence":1,"commit":{}}`, `line 3: no "subject"`},
 		{"no sequence", good + `{"subject":"everturn.log.0.a.b","commit":{}}`, `line 3: no "sequence"`},
 		{"no commit", good + `{"subject":"everturn.log.0.a.b","sequence":1}`, `line 3: no "commit"`},
