@@ -11,11 +11,12 @@ type ChatCreated struct {
 // another: a fork, or an import. A release that knows only chat.created.v1
 // leaves such a chat alone.
 //
-// History is content of the new chat: the commits of the origin up to Origin.Rev,
-// byte for byte as they are stored there, each with a line break behind it. If
-// the origin has a history itself, that comes first. Prev of the commit is
-// Origin.Hash, so the chain goes on through both logs. The rest of the commit
-// closes what was open there; the origin is never touched.
+// History is content of the new chat: the commits of the origin up to the rev
+// that Origin names, byte for byte as they are stored there, each with a line
+// break behind it. If the origin has a history itself, that comes first. What
+// comes before this commit is the one whose hash Origin has, so the chain goes on
+// through both logs. The rest of the commit closes what was open there; the
+// origin is never touched.
 //
 // Settings are the whole of them, as they were there. Without Title the chat has
 // the one it had.
@@ -33,7 +34,7 @@ type ChatInherited struct {
 type Origin struct {
 	Tenant string `json:"tenant"`
 	Chat   string `json:"chat"`
-	Rev    uint64 `json:"rev"`
+	Rev    uint64 `json:"rev"`  // number of that commit in its own chat
 	Hash   string `json:"hash"` // of the commit's bytes
 }
 
