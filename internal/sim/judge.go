@@ -89,6 +89,9 @@ func (r *run) judge() {
 	if dead := r.server.Dead(); len(dead) > 0 && r.deaths < deathsPerCommand {
 		r.breaks("command %s of %s was set aside, and no more than %d processes died: %s", dead[0].Command, dead[0].Key, r.deaths, dead[0].Why)
 	}
+	for _, fault := range r.failings.all() {
+		r.breaks("%s", fault)
+	}
 	for _, err := range r.faulty {
 		r.breaks("%v", err)
 	}

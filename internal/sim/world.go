@@ -50,6 +50,7 @@ type world struct {
 	claimed  func(process string, k events.Key, call events.CallID) time.Time
 	over     <-chan struct{} // closed when the run ends
 	all      []chan struct{} // ended, of all processes there ever were
+	failings failings        // what orchestrators say that they did wrong
 	faulty   []error         // processes that could not be made, or ended by themselves
 }
 
@@ -91,7 +92,7 @@ func (w *world) orchestrator(s *slot, p *membus.Process) (func(context.Context) 
 	o, err := orchestrator.New(orchestrator.Config{
 		Pools: map[string]int{chat.DefaultPool: 2}, Mailboxes: 4, Timers: 4, Requests: 8,
 		AckWait: w.plan.ackWait, Silence: time.Minute, ContentSilence: 2 * time.Minute,
-		Defaults: events.Settings{Model: modelSays}, Clock: s.clock, NewID: w.ids(p),
+		Defaults: events.Settings{Model: modelSays}, Clock: s.clock, NewID: w.ids(p), Log: w.failings.of(p.Name),
 	}, p.Orchestrator(), w.provider.find)
 	if err != nil {
 		return nil, err
