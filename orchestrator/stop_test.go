@@ -242,7 +242,7 @@ func TestALateAnswerIsDroppedAndCounted(t *testing.T) {
 		r.do(chatA, send("hi"))
 		r.eventually("the model is being asked", func() bool { return len(slow.requests()) == 1 })
 		r.start(slow, nil)
-		r.eventually("the late answer is dropped", func() bool { return first.counted("late") == 1 })
+		r.eventually("the late answer is dropped", func() bool { return first.counted("late") > 0 })
 		r.eventually("the turn has ended", func() bool { return r.has(chatA, "turn.completed.v1") })
 		if n := len(eventsOf[events.StepCompleted](r, chatA)); n != 1 {
 			r.Errorf("%d answers, want 1", n)
