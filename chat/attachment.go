@@ -31,7 +31,7 @@ const plainMediaType = "application/octet-stream"
 // says in [Command.Unfit] what does not do.
 func Attached(b protocol.Body) []events.Part {
 	send, ok := b.(protocol.Send)
-	if !ok {
+	if !ok || attachmentsIn(send.Parts) == 0 { // nearly always: the text need not be repaired twice
 		return nil
 	}
 	parts, wrong := cleanInput(send.Parts)

@@ -105,26 +105,31 @@ func (c *Client) attachAll(ctx context.Context, chat string, parts []events.Part
 // be stored now is tried until ctx ends; a no is a [*QueryError]. Uploading the same
 // again changes nothing.
 func (c *Client) Upload(ctx context.Context, chat string, content []byte) (events.Digest, error) {
-	digest := events.DigestOf(content)
-	whole := protocol.Upload{V: protocol.Version, Blob: digest}
-	switch {
-	case len(content) == 0:
+	if len(content) == 0 {
 		return "", errors.New("upload: there is no content")
-	case len(content) > protocol.MaxUploadBytes:
-		return "", fmt.Errorf("upload: %d bytes, at most %d are allowed", len(content), protocol.MaxUploadBytes)
-	case len(content) <= protocol.MaxChunkBytes:
-		whole.Data = content
-		return digest, c.put(ctx, chat, whole)
 	}
-	for start := 0; start < len(content); start += protocol.MaxChunkBytes {
-		chunk := content[start:min(start+protocol.MaxChunkBytes, len(content))]
+	return inPieces(content, protocol.MaxUploadBytes, func(u protocol.Upload) error { return c.put(ctx, chat, u) })
+}
+
+// inPieces puts content of at most limit bytes: at once if it is small, else chunk
+// by chunk and then as what they make together. It gives the digest of the whole.
+func inPieces(content []byte, limit int, put func(protocol.Upload) error) (events.Digest, error) {
+	if len(content) > limit {
+		return "", fmt.Errorf("upload: %d bytes, at most %d are allowed", len(content), limit)
+	}
+	whole := protocol.Upload{V: protocol.Version, Blob: events.DigestOf(content)}
+	if len(content) <= protocol.MaxChunkBytes {
+		whole.Data = content
+		return whole.Blob, put(whole)
+	}
+	for chunk := range slices.Chunk(content, protocol.MaxChunkBytes) {
 		piece := protocol.Upload{V: protocol.Version, Data: chunk, Blob: events.DigestOf(chunk)}
-		if err := c.put(ctx, chat, piece); err != nil {
+		if err := put(piece); err != nil {
 			return "", err
 		}
 		whole.Chunks = append(whole.Chunks, piece.Blob)
 	}
-	return digest, c.put(ctx, chat, whole)
+	return whole.Blob, put(whole)
 }
 
 // put stores one piece, or joins them.

@@ -41,28 +41,12 @@ const uploadPause = time.Second
 // UploadImport stores content of a chat that is going to be imported. It needs
 // the permission to upload, which programs of a tenant do not have: operators do.
 func (c *Client) UploadImport(ctx context.Context, chat string, content []byte) (events.Digest, error) {
-	digest := events.DigestOf(content)
-	if len(content) > protocol.MaxImportBytes {
-		return "", fmt.Errorf("upload: %d bytes, at most %d are allowed", len(content), protocol.MaxImportBytes)
-	}
-	if len(content) <= protocol.MaxChunkBytes {
-		return digest, c.upload(ctx, chat, protocol.Upload{Data: content, Blob: digest})
-	}
-	whole := protocol.Upload{Blob: digest}
-	for start := 0; start < len(content); start += protocol.MaxChunkBytes {
-		chunk := content[start:min(start+protocol.MaxChunkBytes, len(content))]
-		d := events.DigestOf(chunk)
-		if err := c.upload(ctx, chat, protocol.Upload{Data: chunk, Blob: d}); err != nil {
-			return "", err
-		}
-		whole.Chunks = append(whole.Chunks, d)
-	}
-	return digest, c.upload(ctx, chat, whole)
+	return inPieces(content, protocol.MaxImportBytes, func(u protocol.Upload) error { return c.upload(ctx, chat, u) })
 }
 
 // upload asks until there is an answer: storing content again changes nothing.
 func (c *Client) upload(ctx context.Context, chat string, u protocol.Upload) error {
-	u.V, u.Import = protocol.Version, true
+	u.Import = true
 	body, err := json.Marshal(u)
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)

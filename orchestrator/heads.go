@@ -66,11 +66,10 @@ func (h *heads) see(head protocol.Head) {
 func (h *heads) newest(k events.Key) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	known, ok := h.owing[k]
-	if !ok {
-		return 0
+	if known, ok := h.owing[k]; ok {
+		return known.sequence
 	}
-	return known.sequence
+	return 0
 }
 
 // ready says that every chat has been seen.

@@ -127,14 +127,12 @@ func (o *Orchestrator) decideStored(
 	base, no := at.entry, (*protocol.RefusedError)(nil)
 	h.deciding = c.id
 	if begins(message) && !base.state.Exists() {
-		if base, message.History, no, err = o.takeOver(ctx, h, message.Body); err != nil {
-			h.deciding = ""
-			o.survived(ctx, h, c) // what it takes over from is away
-			return position{}, err
-		}
+		base, message.History, no, err = o.takeOver(ctx, h, message.Body)
 	}
-	message.Unfit, err = o.unfit(ctx, h.key, message, p)
-	if err != nil {
+	if err == nil {
+		message.Unfit, err = o.unfit(ctx, h.key, message, p)
+	}
+	if err != nil { // what it needs is away
 		h.deciding = ""
 		o.survived(ctx, h, c)
 		return position{}, err

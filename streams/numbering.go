@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -108,16 +109,20 @@ func (c *connection) checkNumbering(ctx context.Context, shards int) error {
 	if first := info.Config.FirstSeq; since.IsZero() && first > 0 { // made for a log that had commits, and empty since
 		since = time.UnixMicro(int64(first)) //nolint:gosec // of firstNumber; another only makes the reading longer
 	}
-	remade, err := c.remade(ctx, info, shards)
-	if err != nil {
-		return err
+	logs := make([]*jetstream.StreamInfo, shards)
+	for n := range logs {
+		log, err := c.js.Stream(ctx, LogStream(n))
+		if err != nil {
+			return translate(err, "check stream %s", LogStream(n))
+		}
+		logs[n] = log.CachedInfo()
 	}
-	if remade {
+	if remade(info, logs) {
 		since = time.Time{}
 	}
 	var named uint64
-	for n := range shards {
-		highest, err := c.highestNamed(ctx, n, since.Add(-clocksApart))
+	for n, log := range logs {
+		highest, err := c.highestNamed(ctx, n, log.State.LastSeq, since.Add(-clocksApart))
 		if err != nil {
 			return fmt.Errorf("check the numbers of commands: %w", err)
 		}
@@ -139,31 +144,17 @@ func (c *connection) checkNumbering(ctx context.Context, shards int) error {
 // remade reports whether COMMANDS was made when the log had commits already, by
 // somebody who let it count from 1: then any of them can name a higher number than
 // a command that came since.
-func (c *connection) remade(ctx context.Context, commands *jetstream.StreamInfo, shards int) (bool, error) {
-	if commands.Config.FirstSeq > 1 {
-		return false, nil
-	}
-	for n := range shards {
-		log, err := c.js.Stream(ctx, LogStream(n))
-		if err != nil {
-			return false, translate(err, "check stream %s", LogStream(n))
-		}
-		if first := log.CachedInfo().State.FirstTime; !first.IsZero() && first.Before(commands.Created) {
-			return true, nil
-		}
-	}
-	return false, nil
+func remade(commands *jetstream.StreamInfo, logs []*jetstream.StreamInfo) bool {
+	return commands.Config.FirstSeq <= 1 && slices.ContainsFunc(logs, func(log *jetstream.StreamInfo) bool {
+		first := log.State.FirstTime
+		return !first.IsZero() && first.Before(commands.Created)
+	})
 }
 
 // highestNamed is the highest number of a command that a shard's commits of the
-// time since then name.
-func (c *connection) highestNamed(ctx context.Context, shard int, since time.Time) (uint64, error) {
+// time since then name, up to that sequence.
+func (c *connection) highestNamed(ctx context.Context, shard int, through uint64, since time.Time) (uint64, error) {
 	stream, subjects := LogStream(shard), logSubjects(shard)
-	info, err := c.js.Stream(ctx, stream)
-	if err != nil {
-		return 0, translate(err, "check stream %s", stream)
-	}
-	through := info.CachedInfo().State.LastSeq
 	question := get{Next: subjects, Sequence: 1}
 	if !since.Before(time.Unix(0, 0)) {
 		question = get{Next: subjects, Since: &since}

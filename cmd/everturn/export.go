@@ -114,10 +114,8 @@ func (x *exporter) commit(ctx context.Context, m protocol.Stored) error {
 
 // contents writes what an event refers to, and what that refers to.
 func (x *exporter) contents(ctx context.Context, e events.Event) error {
-	for _, d := range events.ContentOf(e) {
-		if _, err := x.content(ctx, d); err != nil {
-			return err
-		}
+	if err := x.referred(ctx, e); err != nil {
+		return err
 	}
 	inherited, ok := e.(events.ChatInherited)
 	if !ok {
@@ -130,11 +128,19 @@ func (x *exporter) contents(ctx context.Context, e events.Event) error {
 	list, _ := events.ReadHistory(history) // one that cannot be read is of no use to anybody; verify says why
 	for _, c := range list {
 		for _, e := range c.Events {
-			for _, d := range events.ContentOf(e) {
-				if _, err := x.content(ctx, d); err != nil {
-					return err
-				}
+			if err := x.referred(ctx, e); err != nil {
+				return err
 			}
+		}
+	}
+	return nil
+}
+
+// referred writes what an event itself refers to.
+func (x *exporter) referred(ctx context.Context, e events.Event) error {
+	for _, d := range events.ContentOf(e) {
+		if _, err := x.content(ctx, d); err != nil {
+			return err
 		}
 	}
 	return nil
