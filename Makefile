@@ -52,8 +52,9 @@ $(LINTER):
 	mv bin/golangci-lint $@
 
 .PHONY: generate
-generate: ## write what docs/ says about events, commands and metrics
+generate: ## write what docs/ says about events, commands and metrics, and which tests hold which rule
 	go run ./internal/schema
+	go run ./internal/rules
 
 .PHONY: sim
 sim: ## simulated runs; SEEDS=50000 for more, SEED=7 SEEDS=1 for one again

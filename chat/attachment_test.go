@@ -21,6 +21,7 @@ func paper(size int64) events.Part {
 	return events.Part{Type: events.PartFile, MediaType: "application/pdf", Bytes: size, Blob: events.DigestOf([]byte("paper"))}
 }
 
+// Rule: S12.
 func TestAttachmentsAreTakenByDigest(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
@@ -95,6 +96,7 @@ func TestContentThatDoesNotDo(t *testing.T) {
 	}
 }
 
+// Rule: S12.
 func TestAChatHasRoomForSoManyAttachments(t *testing.T) {
 	t.Parallel()
 	s := begin(t)

@@ -21,6 +21,8 @@ var forked = events.Key{Tenant: "acme", Chat: "fork"}
 
 // Whatever a chat is doing, another one can go on from it: nothing is open there,
 // and it does all that a chat does.
+//
+// Rule: S13.
 func TestAChatGoesOnFromAnyRevOfAnother(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,6 +66,7 @@ func TestAChatGoesOnFromAnyRevOfAnother(t *testing.T) {
 	})
 }
 
+// Rule: S13.
 func TestWhatIsOpenInTheOriginIsClosed(t *testing.T) {
 	t.Parallel()
 	interrupted := events.TurnInterrupted{Turn: 1, Reason: events.ReasonImported}

@@ -12,6 +12,7 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
+// Rule: S1.1.1.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 

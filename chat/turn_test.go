@@ -10,6 +10,7 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
+// Rules: S1.1.4 and S1.1.8.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 

@@ -31,6 +31,8 @@ func (r *rig) refused(k events.Key, body protocol.Body, want events.Code, says s
 
 // A chat with a call that runs is forked. The fork goes on, also where nothing of
 // it is remembered, and what it needs is its own.
+//
+// Rule: S13.
 func TestAFork(t *testing.T) {
 	t.Parallel()
 

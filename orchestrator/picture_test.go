@@ -49,6 +49,7 @@ func (r *rig) ended(turns int) {
 	r.eventually("the turn has ended", func() bool { return len(eventsOf[events.TurnCompleted](r, chatA)) == turns })
 }
 
+// Rule: S12.
 func TestImagesAreShownToModelsThatSee(t *testing.T) {
 	t.Parallel()
 	for name, sees := range map[string]bool{"one that sees": true, "one that does not": false} {

@@ -103,6 +103,7 @@ func (r *rig) after(d time.Duration) {
 	synctest.Wait()
 }
 
+// Rule: S1.3.
 func TestResults(t *testing.T) {
 	t.Parallel()
 
@@ -161,6 +162,7 @@ func TestAResultWhileTheLogIsAway(t *testing.T) {
 	})
 }
 
+// Rule: S4.13.
 func TestADeadlineSettlesACallWithoutItsRunner(t *testing.T) {
 	t.Parallel()
 

@@ -129,6 +129,7 @@ func TestAModelThatDoesNotLetGoIsLeftBehind(t *testing.T) {
 	})
 }
 
+// Rule: S2.5.
 func TestACrashedWorker(t *testing.T) {
 	t.Parallel()
 
@@ -159,6 +160,7 @@ func (deaf) Stops(ctx context.Context, _ func(events.Key, protocol.Stop)) error 
 	return ctx.Err()
 }
 
+// Rule: S6.2.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 
@@ -218,6 +220,7 @@ func (r *rig) fed() []protocol.Delta {
 	return list
 }
 
+// Rule: S1.3.
 func TestALateAnswerIsDroppedAndCounted(t *testing.T) {
 	t.Parallel()
 

@@ -168,6 +168,7 @@ func TestContentThatIsGone(t *testing.T) {
 	}
 }
 
+// Rule: S3.
 func TestDeltasAreSentAFewAtATime(t *testing.T) {
 	t.Parallel()
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// Rule: S2.1.
 func TestATurnWithATool(t *testing.T) {
 	t.Parallel()
 
@@ -85,6 +86,7 @@ func (r *rig) runTool(k events.Key, parts ...events.Part) {
 	}
 }
 
+// Rule: S2.2.
 func TestAttemptsThatFail(t *testing.T) {
 	t.Parallel()
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// Rule: S4.1.
 func TestManifestValidate(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/everturn/everturn/toolrunner"
 )
 
+// Rule: S4.10.
 func TestErrorsOfToolsAreResults(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -72,6 +73,7 @@ func TestErrorsOfToolsAreResults(t *testing.T) {
 	}
 }
 
+// Rule: S4.10.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -118,6 +120,7 @@ func TestToolThatIgnoresItsEndIsLeftBehind(t *testing.T) {
 	})
 }
 
+// Rule: S4.11.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	other := events.CallID{Turn: 1, Step: 1, Ordinal: 2}
@@ -157,6 +160,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// Rule: S4.11.
 func TestCallThatIsNotWantedEndsWithoutTheStopMessage(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]bool{"asked": false, "the first answer is lost as well": true} {

@@ -53,6 +53,7 @@ func TestDroppedResultIsAcknowledged(t *testing.T) {
 	})
 }
 
+// Rule: S4.8.
 func TestLongResultIsCutInTheMiddle(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -95,6 +96,7 @@ func TestLongResultIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
+// Rule: S4.8.
 func TestOddBytesAreRepairedAndKept(t *testing.T) {
 	t.Parallel()
 	for name, raw := range map[string]string{

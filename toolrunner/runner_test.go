@@ -186,6 +186,7 @@ func TestLargeArgumentsAreFetchedBeforeTheClaim(t *testing.T) {
 	})
 }
 
+// Rule: S4.2.
 func TestNoArgumentsAreAnEmptyObject(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -65,6 +65,7 @@ func (c *conversation) say(line string) {
 	}
 }
 
+// Rule: S6.3.
 func TestTheFirstInterruptEndsTheTurnOnly(t *testing.T) {
 	t.Parallel()
 	c := converse(dev(t), "c1")

@@ -137,6 +137,8 @@ func TestTheEnvironmentIsEnough(t *testing.T) { // not parallel: it sets the env
 
 // A model that is overloaded is stood in for by one of another provider, and the
 // log says who answered and what it cost.
+//
+// Rule: S2.3.
 func TestAFallbackStandsInTheLog(t *testing.T) { // not parallel: it sets the environment
 	t.Setenv("KEY_OF_THE_TEST", "of the test")
 	url := provide(t, "busy").URL

@@ -62,6 +62,8 @@ const (
 // from the kill to the next commit of a chat that was running. A chat whose
 // runner dies right at an effect that must not happen twice is counted apart: it
 // waits until nobody can have the effect any more, and learns that it is unknown.
+//
+// Rule: S14.
 func TestKilledProcessesLoseNothing(t *testing.T) {
 	c := startCluster(t, settings{ackWait: time.Second, script: slowTurn})
 	startParts(c)
@@ -253,6 +255,8 @@ rules:
 // A runner that dies inside an effect that must not happen twice leaves a call
 // whose outcome is unknown. It is not run again, and the model is told so, at
 // the call's deadline at the latest.
+//
+// Rule: S14.
 func TestEffectOfAKilledRunnerIsUnknown(t *testing.T) {
 	c := startCluster(t, settings{ackWait: time.Second, script: lateEffect})
 	startParts(c)

@@ -257,6 +257,8 @@ rules:
 
 // A chat whose turn lasts keeps as many inputs as it may, and refuses the next
 // by name. Those it kept are all answered.
+//
+// Rule: S5.1.
 func TestTheSixtyFifthWaitingSendIsRejected(t *testing.T) {
 	c := startCluster(t, settings{ackWait: 15 * time.Second, script: holdingTurn})
 	startParts(c)

@@ -39,6 +39,8 @@ func TestRenamesTakeEffectInStoredOrder(t *testing.T) {
 
 // That one of them is killed in the middle, with commands in hand, changes
 // nothing.
+//
+// Rule: S14.
 func TestRenamesTakeEffectInStoredOrderAcrossAKill(t *testing.T) {
 	testRenames(t, time.Second, func(c *cluster, r reader, k events.Key) {
 		r.untilRev(c.t, k, renamesByKill)

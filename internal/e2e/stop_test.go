@@ -169,6 +169,8 @@ func (c *cluster) oneAnswerEach(k events.Key, h history) {
 // A runner that is stopped inside an effect that must not happen twice, for
 // longer than a licence may be in use, and then goes on: nobody else has the
 // effect meanwhile, and what it reports comes too late.
+//
+// Rule: S14.
 func TestASuspendedRunnerHasNoEffectTwice(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

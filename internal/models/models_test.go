@@ -73,6 +73,7 @@ func ask(m model.Model) heard {
 
 func dollars(input, output int64) *Price { return &Price{Input: &input, Output: &output} }
 
+// Rule: S2.3.
 func TestFallbacks(t *testing.T) {
 	t.Parallel()
 	const price = 1_000_000 // a millionth a token
@@ -145,6 +146,7 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
+// Rule: S12.
 func TestCost(t *testing.T) {
 	t.Parallel()
 	n := func(v int64) *int64 { return &v }

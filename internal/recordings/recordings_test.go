@@ -59,6 +59,8 @@ func TestRecordings(t *testing.T) {
 }
 
 // Every failure that was recorded.
+//
+// Rule: S2.3.
 func TestFailures(t *testing.T) {
 	if *dir == "" {
 		t.Fatal("there is nothing to play: say where with -dir")

@@ -13,6 +13,8 @@ import (
 // B03: a provider repeats one id within an answer. A call is its place in the
 // step, so each runs once, has its own result, and its own id when it is shown
 // to the model again.
+//
+// Rule: S4.3.
 func TestB03ACallIsItsPlaceInTheStepAndNotItsID(t *testing.T) {
 	t.Parallel()
 	s := running(t, options{})
@@ -55,6 +57,8 @@ func TestB03ACallIsItsPlaceInTheStepAndNotItsID(t *testing.T) {
 
 // B06: a call without arguments comes in four forms, and all of them mean an
 // empty object, for the tool and for what the provider is shown again.
+//
+// Rule: S4.2.
 func TestB06NoArgumentsAreAnEmptyObject(t *testing.T) {
 	t.Parallel()
 	s := running(t, options{})
@@ -113,6 +117,8 @@ func calling(call events.Part, tool string) model.Model {
 
 // B18: something is empty, and stays in the history. The provider refuses empty
 // blocks, see malformed; it must never be shown one.
+//
+// Rule: S1.2.
 func TestB18NoEmptyBlockIsEverShown(t *testing.T) {
 	t.Parallel()
 	s := running(t, options{})

@@ -106,6 +106,8 @@ func (v *viewer) result() string {
 
 // B29: the text of an attempt that failed is not joined to that of the next,
 // for nobody.
+//
+// Rule: S3.
 func TestB29OnlyTheLastAttemptsTextRemains(t *testing.T) {
 	t.Parallel()
 	s := running(t, options{})
@@ -163,6 +165,8 @@ func TestB29OnlyTheLastAttemptsTextRemains(t *testing.T) {
 
 // B38: a tool says bytes that are no text. They are repaired once, before the
 // commit, so that everybody reads the same; the bytes themselves are kept.
+//
+// Rule: S4.8.
 func TestB38OddBytesAreRepairedOnceForEverybody(t *testing.T) {
 	t.Parallel()
 	s := running(t, options{})

@@ -54,6 +54,8 @@ const pace = 20 * time.Millisecond
 
 // B25: a cancel is addressed to a turn. It is never lost before that turn has
 // begun to run, and never reaches another.
+//
+// Rule: S6.1.
 func TestB25AnInterruptReachesItsTurnAndNoOther(t *testing.T) {
 	t.Parallel()
 	s := running(t, options{})
@@ -180,6 +182,8 @@ func (c *chat) stillRuns(turn int) {
 
 // B25 again, where the redelivery is the queue's: the acknowledgement of the
 // interrupt is lost, and the command comes again when turn 2 runs.
+//
+// Rule: S6.1.
 func TestB25ARedeliveredInterruptHasNoSecondEffect(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, options{ackWait: shortAckWait})
@@ -240,6 +244,8 @@ func (unsettled) Ack(context.Context) error { return nil }
 
 // B58: the stop message is lost. Whoever works looks for himself whether he is
 // still wanted.
+//
+// Rule: S4.11.
 func TestB58WorkEndsWithoutTheStopMessage(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, options{})

@@ -11,6 +11,8 @@ import (
 // A chat whose model is being asked is forked at two places. The forks go on in
 // another process, which has to read what they go on from; and so does a fork of
 // a fork.
+//
+// Rule: S13.
 func TestForksGoOnWhereNothingIsRemembered(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, options{})

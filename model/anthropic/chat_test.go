@@ -12,6 +12,8 @@ import (
 // id. Between every two messages it is folded from its log again. Where the
 // provider may keep what it read moves on, and the last place stays marked once
 // more, so that it is found.
+//
+// Rule: S4.3.
 func TestAChatOnTheWire(t *testing.T) {
 	t.Parallel()
 	p := stage.New(t,

@@ -9,6 +9,8 @@ import (
 
 // A whole chat with thoughts and two steps with calls, two of which have the same
 // id. Between every two messages it is folded from its log again.
+//
+// Rule: S4.3.
 func TestAChatOnTheWire(t *testing.T) {
 	t.Parallel()
 	p := stage.New(t,

@@ -9,6 +9,7 @@ import (
 	"github.com/everturn/everturn/model/internal/fault"
 )
 
+// Rule: S2.3.
 func TestClass(t *testing.T) {
 	t.Parallel()
 
@@ -66,6 +67,7 @@ func TestClass(t *testing.T) {
 	}
 }
 
+// Rule: S1.6.
 func TestMessagesTellWhatTheProviderSaid(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{

@@ -8,6 +8,7 @@ import (
 	"github.com/everturn/everturn/model/internal/wiretap"
 )
 
+// Rule: S2.2.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 

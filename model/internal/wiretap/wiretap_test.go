@@ -213,6 +213,7 @@ func pipe(ctx context.Context) (*io.PipeReader, *io.PipeWriter) {
 	return r, w
 }
 
+// Rule: S2.4.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -295,6 +296,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// Rule: S2.4.
 func TestASlowReaderIsNotTheProvidersSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
