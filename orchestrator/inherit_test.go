@@ -98,7 +98,8 @@ func TestForksThatCannotBe(t *testing.T) {
 }
 
 // Whether a fork can be made may change: the other chat is made, or grows. What
-// was said behind it is not turned away before that is settled.
+// was said behind it is not turned away before that is settled, and does not settle
+// it: who has the fork in hand may be about to say no.
 func TestWhatIsSaidBehindAForkWaitsForIt(t *testing.T) {
 	t.Parallel()
 
@@ -112,6 +113,11 @@ func TestWhatIsSaidBehindAForkWaitsForIt(t *testing.T) {
 		o := r.start(answers(says("fine")), nil)
 		r.eventually("it was given back", func() bool { return o.counted("given_back") > 0 })
 		r.do(chatA, create())
+		before := o.counted("given_back")
+		r.eventually("it was given back again", func() bool { return o.counted("given_back") > before })
+		if r.has(forkOfA, "chat.created.v2") {
+			r.Error("the fork was made by one who does not have it in hand")
+		}
 		if err := stuck[0].Later(r.Context(), 0); err != nil {
 			r.Fatal(err)
 		}

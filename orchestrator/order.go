@@ -58,9 +58,10 @@ type position struct {
 // may be old.
 var errNotFresh = errors.New("the state may be old")
 
-// errUnsettled means that a command before this one cannot make the chat out of
-// another one now, and perhaps can in a moment: the other may be made, or grow. So
-// it is for who has it in hand to say no, and for those behind it to come again.
+// errUnsettled means that a command before this one is to make the chat out of
+// what another one has left. That may be a no now and a yes in a moment, as the
+// other is made, or grows, and a no leaves no record that two could agree by. So
+// who has it in hand decides it, alone, and those behind it come again.
 var errUnsettled = errors.New("whether the chat is made is not settled")
 
 // decideNext looks at the chat's next stored command and decides it if nobody
@@ -120,6 +121,12 @@ func (o *Orchestrator) firstStored(ctx context.Context, h *handling, from uint64
 func (o *Orchestrator) decideStored(
 	ctx context.Context, h *handling, at position, c command, own bool, p patience,
 ) (position, error) {
+	if !own && begins(c.message) && !at.entry.state.Exists() {
+		if !at.fresh {
+			return position{}, errNotFresh
+		}
+		return position{}, errUnsettled
+	}
 	message, err := o.judged(ctx, h, c)
 	if err != nil {
 		return position{}, err
@@ -150,8 +157,6 @@ func (o *Orchestrator) decideStored(
 		switch {
 		case !at.fresh:
 			return position{}, errNotFresh
-		case !own && no != nil:
-			return position{}, errUnsettled
 		case own && d.Refused != nil:
 			return at, o.stillRefused(ctx, h, at, d.Refused)
 		}
