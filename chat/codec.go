@@ -37,7 +37,13 @@ func Decode(b []byte) (State, error) {
 	for _, t := range f.State.Past {
 		t.shown = new(shown)
 	}
-	return State{f: f.State, prev: f.Prev, at: f.At, hashed: new(hashed)}, nil
+	s := State{f: f.State, prev: f.Prev, at: f.At, hashed: new(hashed)}
+	at := f.State.Tip
+	if t := f.State.Current; t != nil {
+		at = t.Parent
+	}
+	s.path = pathTo(f.State.Past, at)
+	return s, nil
 }
 
 // Hash is the digest of what the state is. It does not depend on any commit's

@@ -189,7 +189,7 @@ func cleanInput(parts []events.Part) ([]events.Part, string) {
 
 func decideInterrupt(s State, b protocol.Interrupt, c Command, at events.Time) Decision {
 	last := 0
-	if t := s.tip(); t != nil {
+	if t := s.newest(); t != nil {
 		last = t.Number
 	}
 	running, ok := s.Running()
@@ -275,18 +275,18 @@ func decideContinue(s State, b protocol.Continue, c Command, at events.Time, liv
 	return rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d has nothing to continue", t.Number), string(t.Ended))
 }
 
-// endedTurn is the last turn if it is the one asked for (0 means the last) and
-// has ended; else the decision that says no.
+// endedTurn is the turn at the tip if it is the one asked for (0 means whichever
+// it is) and has ended; else the decision that says no.
 func (s State) endedTurn(number int, c Command) (*turn, *Decision) {
 	var no Decision
 	t := s.tip()
 	switch {
-	case t == nil, number < 0, number > t.Number:
+	case t == nil, number < 0, number > s.newest().Number:
 		no = rejected(c, events.CodeUnknownTurn, fmt.Sprintf("turn %d was never started", number), "")
 	case s.f.Current != nil:
 		no = rejected(c, events.CodeNotIdle, fmt.Sprintf("turn %d is running", t.Number), "running")
 	case number != 0 && number != t.Number:
-		no = rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d is not the last", number), "")
+		no = rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d is not the last of its branch", number), "")
 	default:
 		return t, nil
 	}

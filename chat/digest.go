@@ -26,7 +26,8 @@ func (s State) promptDigest() (events.Digest, int64) {
 }
 
 // hashed remembers how far the past was hashed. It is shared by the states of
-// one chat; a state whose past is another one does not find itself in it.
+// one chat; a state whose path is another one finds what both paths begin with,
+// if that is marked, or nothing.
 type hashed struct {
 	mu    sync.Mutex
 	marks [2]mark // the newer first; two, since a decision may not be committed
@@ -47,7 +48,7 @@ type mark struct {
 func (m *hashed) past(s State, name string) prefix {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	settings, past := s.tip().Settings, s.f.Past
+	settings, past := s.tip().Settings, s.path
 	p, done := m.resume(settings, past)
 	if done == 0 {
 		p = newPrefix(promptHead(s))

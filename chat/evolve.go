@@ -133,6 +133,7 @@ func (s *State) startTurn(e events.TurnStarted) {
 	}
 	s.f.Waiting = without(s.f.Waiting, e.Inputs)
 	s.f.Bodies = remembered(s.f.Bodies, e.Settings)
+	s.startPath(e.Turn, e.Parent)
 	s.f.Current, s.f.Stalled = t, false
 }
 
@@ -164,6 +165,7 @@ func (s *State) endTurn(how ending) {
 	s.f.Current.Ended, s.f.Current.shown = how, new(shown)
 	s.f.Past = with(s.f.Past, s.f.Current)
 	s.f.Current = nil
+	s.endPath()
 }
 
 func (s *State) requestStep(e events.StepRequested) {

@@ -52,7 +52,7 @@ func (s State) misfit(e events.Event) string {
 
 func (s State) misfitStart(e events.TurnStarted) string {
 	last := 0
-	if t := s.tip(); t != nil {
+	if t := s.newest(); t != nil {
 		last = t.Number
 	}
 	switch {
@@ -60,6 +60,8 @@ func (s State) misfitStart(e events.TurnStarted) string {
 		return fmt.Sprintf("turn %d starts while turn %d is open", e.Turn, s.f.Current.Number)
 	case e.Turn <= last || e.Turn > maxNumber:
 		return fmt.Sprintf("turn %d starts after turn %d", e.Turn, last)
+	case e.Parent != 0 && s.ended(e.Parent) == nil:
+		return fmt.Sprintf("turn %d follows turn %d, which was never started", e.Turn, e.Parent)
 	}
 	for _, id := range e.Inputs {
 		if !slices.ContainsFunc(s.f.Waiting, func(in input) bool { return in.ID == id }) {

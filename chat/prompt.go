@@ -21,7 +21,7 @@ const (
 	placeholderResult = "(no output)"
 )
 
-// Prompt is what the model of the newest turn gets to read: the path of turns
+// Prompt is what the model of the turn at the tip gets to read: the path of turns
 // that leads to it, in order. A step whose calls do not all have their results
 // is left out: whenever a chat is looked at, calls and results come in pairs.
 func Prompt(s State) model.Request {
@@ -30,11 +30,11 @@ func Prompt(s State) model.Request {
 	}
 	r := promptHead(s)
 	messages := 0
-	for _, past := range s.f.Past {
+	for _, past := range s.path {
 		messages += len(past.messages(r.Model))
 	}
 	r.Messages = make([]model.Message, 0, messages+roomForTurn)
-	for _, past := range s.f.Past {
+	for _, past := range s.path {
 		r.Messages = append(r.Messages, past.messages(r.Model)...)
 	}
 	if s.f.Current != nil {

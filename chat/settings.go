@@ -50,11 +50,14 @@ func invalidSettings(s events.Settings) string {
 func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Time, live Live) events.TurnStarted {
 	e := events.TurnStarted{Turn: 1, Cause: cause, Rules: Rules, PromptRules: PromptRules, At: at}
 	merged := live.Defaults.Merge(s.f.Settings)
+	if t := s.newest(); t != nil {
+		e.Turn = t.Number + 1
+	}
 	if t := s.tip(); t != nil {
-		e.Turn, e.Parent = t.Number+1, t.Number
-		if len(inputs) == 0 {
-			merged = merged.Merge(s.wished(t)) // what was wished for the turn it goes on with
-		}
+		e.Parent = t.Number
+	}
+	if len(inputs) == 0 {
+		merged = merged.Merge(s.wished()) // what was wished for the turn it goes on with
 	}
 	for _, in := range inputs {
 		e.Inputs = append(e.Inputs, in.ID)
@@ -68,21 +71,6 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 		e.Settings.Body = &effective
 	}
 	return e
-}
-
-// wished is what the input that led to t said about settings, through any
-// number of retries and continuations.
-func (s State) wished(t *turn) events.Settings {
-	for _, past := range slices.Backward(s.f.Past) {
-		if past.Number > t.Number || len(past.Inputs) == 0 {
-			continue
-		}
-		if past.Inputs[0].Settings == nil {
-			break
-		}
-		return *past.Inputs[0].Settings
-	}
-	return events.Settings{}
 }
 
 // resolve makes settings into what a turn runs with. A tool that is named but

@@ -24,15 +24,31 @@ func (f *fields) unsound() string {
 		}
 		last = t.Number
 	}
+	if t := f.Current; t != nil {
+		if wrong := t.unsound(last); wrong != "" {
+			return wrong
+		}
+		if t.Ended != "" {
+			return fmt.Sprintf("turn %d is open and has ended", t.Number)
+		}
+	}
+	return f.unsoundTree()
+}
+
+// unsoundTree says which turn follows one that there is not.
+func (f *fields) unsoundTree() string {
+	missing := func(number int) bool { return number != 0 && pastTurn(f.Past, number) == nil }
+	for _, t := range f.Past {
+		if missing(t.Parent) {
+			return fmt.Sprintf("turn %d follows turn %d, which is missing", t.Number, t.Parent)
+		}
+	}
 	t := f.Current
-	if t == nil {
-		return ""
-	}
-	if wrong := t.unsound(last); wrong != "" {
-		return wrong
-	}
-	if t.Ended != "" {
-		return fmt.Sprintf("turn %d is open and has ended", t.Number)
+	switch {
+	case t != nil && missing(t.Parent):
+		return fmt.Sprintf("turn %d follows turn %d, which is missing", t.Number, t.Parent)
+	case missing(f.Tip) && (t == nil || t.Number != f.Tip):
+		return fmt.Sprintf("its tip is turn %d, which is missing", f.Tip)
 	}
 	return ""
 }
@@ -42,8 +58,8 @@ func (t *turn) unsound(last int) string {
 	if t == nil {
 		return "a turn is missing"
 	}
-	if t.Number <= last || t.Number > maxNumber/2 {
-		return fmt.Sprintf("turn %d follows turn %d", t.Number, last)
+	if t.Number <= last || t.Number > maxNumber/2 || t.Parent < 0 || t.Parent >= t.Number {
+		return fmt.Sprintf("turn %d comes after turn %d and follows turn %d", t.Number, last, t.Parent)
 	}
 	switch t.Ended {
 	case "", endedCompleted, endedFailed, endedInterrupted:

@@ -31,6 +31,10 @@ type State struct {
 	prev string
 	at   events.Time
 
+	// path is the path to the tip, without the open turn; of that one's parent if
+	// there is one. It follows from the rest.
+	path []*turn
+
 	// What was computed of the past and need not be again. No answer depends on it.
 	hashed *hashed
 
@@ -52,6 +56,10 @@ type fields struct {
 	Waiting  []input           `json:"waiting,omitempty"`
 	Past     []*turn           `json:"past,omitempty"`    // ended turns, oldest first
 	Current  *turn             `json:"current,omitempty"` // the open turn
+
+	// Tip is the turn that the next one follows, 0 for none: the newest one, unless
+	// another branch was selected since that was started.
+	Tip int `json:"tip"`
 
 	// Stalled is a chat whose last turn failed: what waits keeps waiting until a
 	// person sends or retries.
@@ -240,7 +248,7 @@ func (s State) CallOpen(id events.CallID) bool {
 	return c != nil && c.Requested != nil && c.Result == nil
 }
 
-// Effective is what the newest turn runs, or ran, with.
+// Effective is what the turn at the tip runs, or ran, with.
 func (s State) Effective() (events.Effective, bool) {
 	t := s.tip()
 	if t == nil {
@@ -249,7 +257,7 @@ func (s State) Effective() (events.Effective, bool) {
 	return s.effective(t), true
 }
 
-// effective gives the settings of one of the newest turns.
+// effective gives the settings of a turn, if they are among the newest.
 func (s State) effective(t *turn) events.Effective {
 	for i := range slices.Backward(s.f.Bodies) {
 		if s.f.Bodies[i].Digest == t.Settings {
@@ -257,17 +265,6 @@ func (s State) effective(t *turn) events.Effective {
 		}
 	}
 	return events.Effective{}
-}
-
-// tip is the newest turn, open or ended; nil if there was none.
-func (s State) tip() *turn {
-	if s.f.Current != nil {
-		return s.f.Current
-	}
-	if n := len(s.f.Past); n > 0 {
-		return s.f.Past[n-1]
-	}
-	return nil
 }
 
 // lastStep is the open turn and its newest step; both may be nil.
