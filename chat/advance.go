@@ -14,24 +14,27 @@ import (
 func Advance(s State, at events.Time, live Live) []events.Event {
 	t, st := s.lastStep()
 	switch {
+	case t == nil && s.f.Aside != nil && s.f.Aside.Phase == phaseCrashed:
+		return []events.Event{s.nextAttempt(0, s.f.Aside)}
 	case t == nil:
 		return s.nextTurn(at, live)
 	case s.Interrupting():
 		return s.finishInterrupt()
-	case st == nil:
-		return []events.Event{s.stepRequested(1, 1)}
+	}
+	if _, asked := s.pending(); asked != nil {
+		return s.meanwhile(asked, at)
+	}
+	if st == nil {
+		return []events.Event{s.newStep(events.PurposeAnswer)}
 	}
 	switch st.Phase {
-	case phaseOpen, phaseWaiting:
-		return nil
-	case phaseCrashed:
-		return []events.Event{s.stepRequested(st.Number, st.Attempt+1)}
+	case phaseOpen, phaseWaiting, phaseCrashed: // pending
 	case phaseFailed:
 		if st.Class == events.ClassContentFilter {
 			return []events.Event{s.completed(events.FinishRefused)}
 		}
 		return []events.Event{events.TurnFailed{Turn: t.Number, Class: st.Class, Message: st.Message, Totals: t.totals()}}
-	case phaseInterrupted, phaseCompleted: // interrupted only while interrupting
+	case phaseInterrupted, phaseCompleted, phaseDone: // interrupted only while interrupting
 	}
 	if list, open := s.handOut(at); open {
 		return list
@@ -39,7 +42,21 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 	if finish := s.finished(); finish != "" {
 		return []events.Event{s.completed(finish)}
 	}
-	return []events.Event{s.stepRequested(st.Number+1, 1)}
+	return []events.Event{s.newStep(events.PurposeAnswer)}
+}
+
+// meanwhile is what goes on while a model is asked in the open turn: calls do, if
+// what it is asked for is no answer.
+func (s State) meanwhile(asked *step, at events.Time) []events.Event {
+	t, st := s.lastStep()
+	if asked.Phase == phaseCrashed {
+		return []events.Event{s.nextAttempt(t.Number, asked)}
+	}
+	if st == nil || st.Phase != phaseCompleted {
+		return nil
+	}
+	list, _ := s.handOut(at)
+	return list
 }
 
 // nextTurn starts a turn for what waits. Inputs of the same mode come along
@@ -58,7 +75,7 @@ func (s State) nextTurn(at events.Time, live Live) []events.Event {
 // finishInterrupt ends an interrupted turn once nothing of it is open.
 func (s State) finishInterrupt() []events.Event {
 	t, st := s.lastStep()
-	if _, _, open := s.OpenAttempt(); open {
+	if _, asked := s.pending(); asked != nil && asked.Phase == phaseOpen {
 		return nil
 	}
 	if st != nil {
@@ -135,7 +152,7 @@ func (s State) finished() events.Finish {
 		return events.FinishLength
 	case len(st.Calls) == 0 && st.Stop != events.StopPaused:
 		return events.FinishComplete
-	case len(t.Steps) >= settings.Limits.Steps:
+	case t.answers() >= settings.Limits.Steps:
 		return events.FinishMaxSteps
 	}
 	return ""
@@ -144,15 +161,4 @@ func (s State) finished() events.Finish {
 func (s State) completed(finish events.Finish) events.TurnCompleted {
 	t := s.f.Current
 	return events.TurnCompleted{Turn: t.Number, Finish: finish, Totals: t.totals()}
-}
-
-func (s State) stepRequested(number, attempt int) events.StepRequested {
-	t := s.f.Current
-	settings := s.effective(t)
-	digest, size := s.promptDigest()
-	return events.StepRequested{
-		Step: events.StepID{Turn: t.Number, Step: number}, Purpose: events.PurposeAnswer, Attempt: attempt,
-		Model: settings.Model, Pool: settings.Pool,
-		Prompt: digest, Bytes: size,
-	}
 }

@@ -25,8 +25,14 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 	if !s.AttemptOpen(m.Step, m.Attempt) {
 		return nil // late: somebody closed it
 	}
-	if s.Interrupting() {
-		return []events.Event{interruptedStep(m)}
+	st := s.step(m.Step)
+	if s.InterruptingStep(m.Step) {
+		return []events.Event{interruptedStep(m, st.Purpose)}
+	}
+	if m.Answer != nil && st.Purpose != events.PurposeAnswer {
+		answer := *m.Answer
+		answer.Parts = slices.DeleteFunc(slices.Clone(answer.Parts), func(p events.Part) bool { return p.Type == events.PartCall })
+		m.Answer = &answer // it has nobody to call a tool for
 	}
 	switch {
 	case m.Answer != nil && callsIn(m.Answer.Parts) > events.MaxCallsPerStep:
@@ -38,7 +44,6 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 	case m.Answer != nil:
 		return completedStep(s, m)
 	case m.Err != nil:
-		_, st := s.lastStep()
 		e := events.StepFailed{
 			Step: m.Step, Attempt: m.Attempt, Class: m.Err.Class, Message: FailedMessage(m.Err.Message), Usage: m.Err.Usage,
 		}
@@ -56,8 +61,8 @@ func decideLost(s State, m AttemptLost) []events.Event {
 	if !s.AttemptOpen(m.Step, m.Attempt) {
 		return nil
 	}
-	if s.Interrupting() {
-		return []events.Event{interruptedStep(AttemptEnded{Step: m.Step, Attempt: m.Attempt, Partial: m.Partial})}
+	if s.InterruptingStep(m.Step) {
+		return []events.Event{interruptedStep(AttemptEnded{Step: m.Step, Attempt: m.Attempt, Partial: m.Partial}, s.step(m.Step).Purpose)}
 	}
 	return lost(m.Step, m.Attempt)
 }
@@ -69,8 +74,9 @@ func lost(step events.StepID, attempt int) []events.Event {
 }
 
 // interruptedStep keeps what an interrupted attempt has said. Its calls are
-// dropped, finished or not: they were never run and are never shown.
-func interruptedStep(m AttemptEnded) events.StepInterrupted {
+// dropped, finished or not: they were never run and are never shown. Half of what
+// no user reads is of no use to anybody.
+func interruptedStep(m AttemptEnded, p events.Purpose) events.StepInterrupted {
 	e := events.StepInterrupted{Step: m.Step, Attempt: m.Attempt}
 	said := m.Partial
 	switch {
@@ -78,6 +84,9 @@ func interruptedStep(m AttemptEnded) events.StepInterrupted {
 		said, e.Usage = m.Answer.Parts, m.Answer.Usage
 	case m.Err != nil:
 		e.Usage = m.Err.Usage
+	}
+	if p != events.PurposeAnswer {
+		return e
 	}
 	room := events.MaxPartialBytes
 	for _, p := range said {
@@ -101,7 +110,7 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 		Step: m.Step, Attempt: m.Attempt, Stop: a.Stop, RawStop: a.RawStop, Usage: a.Usage,
 		CostMicros: a.CostMicros, Provider: a.Provider, Timing: m.Timing, RawUsage: rawUsage(a.RawUsage),
 	}
-	_, st := s.lastStep()
+	st := s.step(m.Step)
 	for _, p := range a.Parts {
 		p.Text = events.RepairText(p.Text)
 		if isOwn(p.Type) && p.Model == "" {
@@ -117,6 +126,9 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 			continue
 		}
 		e.Parts = append(e.Parts, p)
+	}
+	if st.Purpose != events.PurposeAnswer {
+		return []events.Event{e}
 	}
 	calls := settleCalls(&e, s.effective(s.f.Current), m.Schemas)
 	return append([]events.Event{e}, calls...)
@@ -189,12 +201,11 @@ func FailedMessage(text string) string {
 func decideTimer(s State, m TimerDue) []events.Event {
 	switch m.Name.Kind {
 	case protocol.TimerRetry:
-		t, st := s.lastStep()
-		if st == nil || st.Phase != phaseWaiting || s.Interrupting() ||
-			m.Name.Step != (events.StepID{Turn: t.Number, Step: st.Number}) || m.Name.Attempt != st.Attempt {
+		st := s.step(m.Name.Step)
+		if st == nil || st.Phase != phaseWaiting || st.Attempt != m.Name.Attempt || s.InterruptingStep(m.Name.Step) {
 			return nil
 		}
-		return []events.Event{s.stepRequested(st.Number, st.Attempt+1)}
+		return []events.Event{s.nextAttempt(m.Name.Step.Turn, st)}
 	case protocol.TimerDeadline:
 		c := s.call(m.Name.Call)
 		if c == nil || !c.open() || c.Requested == nil {
@@ -213,8 +224,9 @@ func decideTimer(s State, m TimerDue) []events.Event {
 // endNow settles everything that is open in an interrupted turn.
 func (s State) endNow(partial []events.Part) []events.Event {
 	var list []events.Event
-	if step, attempt, open := s.OpenAttempt(); open {
-		list = append(list, interruptedStep(AttemptEnded{Step: step, Attempt: attempt, Partial: partial}))
+	if t, st := s.pending(); st != nil && st.Phase == phaseOpen {
+		ended := AttemptEnded{Step: events.StepID{Turn: t.Number, Step: st.Number}, Attempt: st.Attempt, Partial: partial}
+		list = append(list, interruptedStep(ended, st.Purpose))
 	}
 	t, st := s.lastStep()
 	if st == nil {

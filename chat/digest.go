@@ -13,10 +13,10 @@ import (
 	"github.com/everturn/everturn/model"
 )
 
-// promptDigest is the digest and the size of [Prompt]'s canonical form. What
+// answerDigest is the digest and the size of [Prompt]'s canonical form. What
 // ended turns contribute is hashed once and remembered, so a long chat costs
 // what its newest turns do.
-func (s State) promptDigest() (events.Digest, int64) {
+func (s State) answerDigest() (events.Digest, int64) {
 	name := s.effective(s.tip()).Model
 	h := s.hashed.past(s, name)
 	if s.f.Current != nil {

@@ -43,15 +43,22 @@ func (s State) evolve(c events.Commit) State {
 // clone is s with everything that an event may change made its own. What is
 // finished is shared.
 func (s State) clone() State {
+	if s.f.Aside != nil {
+		aside := *s.f.Aside
+		s.f.Aside = &aside
+	}
 	if s.f.Current == nil {
 		return s
 	}
 	t := *s.f.Current
 	t.Steps = slices.Clone(t.Steps)
-	if n := len(t.Steps); n > 0 {
-		last := *t.Steps[n-1]
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		last := *t.Steps[i]
 		last.Calls = slices.Clone(last.Calls)
-		t.Steps[n-1] = &last
+		t.Steps[i] = &last
+		if last.Purpose == events.PurposeAnswer {
+			break // nothing happens any more to the steps before it
+		}
 	}
 	s.f.Current = &t
 	return s
@@ -106,9 +113,9 @@ func (s *State) fold(e events.Event) {
 	case events.StepFailed:
 		s.failStep(e)
 	case events.StepInterrupted:
-		t, st := s.lastStep()
+		st := s.step(e.Step)
 		st.Phase, st.Parts = phaseInterrupted, e.Parts
-		t.Usage = t.Usage.Plus(e.Usage)
+		s.spent(e.Step, e.Usage)
 	case events.ToolRequested:
 		s.call(e.Call).Requested = &requested{
 			Rev: s.f.Rev, Group: e.Group, Manifest: e.Manifest, Idempotent: e.Idempotent,
@@ -169,19 +176,30 @@ func (s *State) endTurn(how ending) {
 }
 
 func (s *State) requestStep(e events.StepRequested) {
-	t, st := s.lastStep()
-	if st == nil || st.Number != e.Step.Step {
-		st = &step{Number: e.Step.Step}
-		t.Steps = append(t.Steps, st)
+	st := s.step(e.Step)
+	if st == nil {
+		st = &step{Number: e.Step.Step, Purpose: e.Purpose}
+		if e.Step.Turn == 0 {
+			s.f.Aside, s.f.Asides = st, st.Number
+		} else {
+			s.f.Current.Steps = append(s.f.Current.Steps, st)
+		}
 	}
-	t.Attempts++
+	if e.Step.Turn != 0 {
+		s.f.Current.Attempts++
+	}
 	st.Phase, st.Attempt, st.Rev, st.Model, st.Pool = phaseOpen, e.Attempt, s.f.Rev, e.Model, e.Pool
 	st.RetryAt, st.Class, st.Message = 0, "", ""
 }
 
 func (s *State) completeStep(e events.StepCompleted) {
-	t, st := s.lastStep()
+	st := s.step(e.Step)
 	st.Phase, st.Parts, st.Stop = phaseCompleted, e.Parts, e.Stop
+	s.spent(e.Step, e.Usage)
+	if st.Purpose != events.PurposeAnswer {
+		return
+	}
+	t := s.f.Current
 	for _, p := range e.Parts {
 		if p.Type != events.PartCall {
 			continue
@@ -192,11 +210,10 @@ func (s *State) completeStep(e events.StepCompleted) {
 		})
 	}
 	t.Calls += len(st.Calls)
-	t.Usage = t.Usage.Plus(e.Usage)
 }
 
 func (s *State) failStep(e events.StepFailed) {
-	t, st := s.lastStep()
+	st := s.step(e.Step)
 	st.Class, st.Message, st.RetryAt = e.Class, e.Message, e.RetryAt
 	switch {
 	case e.RetryAt != 0:
@@ -209,7 +226,7 @@ func (s *State) failStep(e events.StepFailed) {
 	if e.Class.Interrupted() {
 		st.Quick++
 	}
-	t.Usage = t.Usage.Plus(e.Usage)
+	s.spent(e.Step, e.Usage)
 }
 
 // remember puts the outcome of the command that caused c into the ring.

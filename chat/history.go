@@ -83,6 +83,7 @@ func CheckRules(c events.Commit) error {
 func (s State) Inherit() State {
 	s = s.clone()
 	s.f.Rev, s.f.Created, s.f.Decided, s.f.Commands = 0, 0, 0, nil
+	s.f.Aside = nil // what a model is asked for beside all turns is of use only there
 	s.at = 0
 	return s
 }
@@ -112,8 +113,10 @@ func decideInherit(s State, title string, c Command) Decision {
 func (s State) close(reason string) []events.Event {
 	var list []events.Event
 	if t, st := s.lastStep(); t != nil {
-		if step, attempt, open := s.OpenAttempt(); open {
-			list = append(list, events.StepInterrupted{Step: step, Attempt: attempt})
+		if _, asked := s.pending(); asked != nil && asked.Phase == phaseOpen {
+			list = append(list, events.StepInterrupted{
+				Step: events.StepID{Turn: t.Number, Step: asked.Number}, Attempt: asked.Attempt,
+			})
 		}
 		if st != nil {
 			for i := range st.Calls {

@@ -35,6 +35,9 @@ func (s State) misfit(e events.Event) string {
 		if wrong := s.misfitAttempt(e.Step, e.Attempt); wrong != "" {
 			return wrong
 		}
+		if s.step(e.Step).Purpose != events.PurposeAnswer && callsIn(e.Parts) > 0 {
+			return fmt.Sprintf("step %s calls tools, and is not there to answer", e.Step)
+		}
 		return misnumbered(e.Parts)
 	case events.StepFailed:
 		return s.misfitAttempt(e.Step, e.Attempt)
@@ -79,28 +82,39 @@ func (s State) misfitTurn(number int) string {
 }
 
 func (s State) misfitRequest(e events.StepRequested) string {
-	if wrong := s.misfitTurn(e.Step.Turn); wrong != "" {
-		return wrong
-	}
-	_, st := s.lastStep()
-	number, again := 1, false // the one that may follow, and whether the last may be asked for again
-	if st != nil {
-		switch st.Phase {
-		case phaseOpen:
-			return fmt.Sprintf("step %s is requested while attempt %d of step %d.%d is open", e.Step, st.Attempt, e.Step.Turn, st.Number)
-		case phaseWaiting, phaseCrashed, phaseFailed:
-			number, again = st.Number, true
-		case phaseInterrupted, phaseCompleted:
-			number = st.Number + 1
+	number, open := s.f.Asides+1, s.f.Aside // the number that a new one has, and the one that is under way
+	if e.Step.Turn != 0 {
+		if wrong := s.misfitTurn(e.Step.Turn); wrong != "" {
+			return wrong
 		}
+		number = len(s.f.Current.Steps) + 1
+		_, open = s.pending()
 	}
+	st := s.step(e.Step)
 	switch {
-	case e.Step.Step != number:
+	case open != nil && (open != st || open.Phase == phaseOpen):
+		return fmt.Sprintf("step %s is requested while attempt %d of step %d.%d is open", e.Step, open.Attempt, e.Step.Turn, open.Number)
+	case st == nil && e.Step.Step != number || number > maxNumber:
 		return fmt.Sprintf("step %s is requested where step %d.%d should be", e.Step, e.Step.Turn, number)
-	case e.Attempt < 1 || e.Attempt > maxNumber || again && e.Attempt <= st.Attempt:
+	case e.Attempt < 1 || e.Attempt > maxNumber:
 		return fmt.Sprintf("step %s is requested as attempt %d", e.Step, e.Attempt)
+	case st != nil && (e.Attempt <= st.Attempt || e.Purpose != st.Purpose || !st.mayGoOn()):
+		return fmt.Sprintf("step %s is requested as attempt %d for %.20q, and was at attempt %d for %s",
+			e.Step, e.Attempt, e.Purpose, st.Attempt, st.Purpose)
+	case !isPurpose(e.Purpose) || e.Step.Turn == 0 && e.Purpose == events.PurposeAnswer:
+		return fmt.Sprintf("step %s is requested for %.20q", e.Step, e.Purpose)
 	}
 	return ""
+}
+
+// mayGoOn reports whether the step may have another attempt.
+func (st *step) mayGoOn() bool {
+	switch st.Phase {
+	case phaseWaiting, phaseCrashed, phaseFailed:
+		return true
+	case phaseOpen, phaseInterrupted, phaseCompleted, phaseDone:
+	}
+	return false
 }
 
 func (s State) misfitAttempt(step events.StepID, attempt int) string {

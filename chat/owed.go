@@ -13,6 +13,14 @@ import (
 // subject of its own on which a second one is refused, or is a schedule that
 // replaces itself.
 func Owed(s State) []protocol.Work {
+	list := s.owedInTurn()
+	if s.f.Aside != nil {
+		list = append(list, s.owedStep(0, s.f.Aside)...)
+	}
+	return list
+}
+
+func (s State) owedInTurn() []protocol.Work {
 	t, st := s.lastStep()
 	if t == nil {
 		return nil
@@ -21,22 +29,29 @@ func Owed(s State) []protocol.Work {
 		name := protocol.TimerName{Kind: protocol.TimerEnd, Turn: t.Number}
 		return []protocol.Work{s.timer(name, s.f.Rev, t.Interrupted)}
 	}
-	if st == nil {
-		return nil
+	var list []protocol.Work
+	if _, asked := s.pending(); asked != nil {
+		list = s.owedStep(t.Number, asked)
 	}
-	id := events.StepID{Turn: t.Number, Step: st.Number}
+	if st != nil && st.Phase == phaseCompleted {
+		list = append(list, s.owedCalls(t, st)...)
+	}
+	return list
+}
+
+// owedStep is the attempt of a step that is under way, or the timer of its next.
+func (s State) owedStep(turn int, st *step) []protocol.Work {
+	id := events.StepID{Turn: turn, Step: st.Number}
 	switch st.Phase {
 	case phaseOpen:
 		return []protocol.Work{protocol.ModelWork{
 			V: protocol.Version, Tenant: s.f.Tenant, Chat: s.f.Chat, Rev: st.Rev,
-			Step: id, Attempt: st.Attempt, Purpose: events.PurposeAnswer, Pool: st.Pool,
+			Step: id, Attempt: st.Attempt, Purpose: st.Purpose, Pool: st.Pool,
 		}}
 	case phaseWaiting:
 		name := protocol.TimerName{Kind: protocol.TimerRetry, Step: id, Attempt: st.Attempt}
 		return []protocol.Work{s.timer(name, st.Rev, st.RetryAt)}
-	case phaseCrashed, phaseFailed, phaseInterrupted: // passed through within one commit
-	case phaseCompleted:
-		return s.owedCalls(t, st)
+	case phaseCrashed, phaseFailed, phaseInterrupted, phaseCompleted, phaseDone: // passed through within one commit
 	}
 	return nil
 }

@@ -103,9 +103,12 @@ func (v *view) turn(t *turn) {
 }
 
 func (v *view) step(st *step) {
+	if st.Purpose != events.PurposeAnswer {
+		return // nobody was told
+	}
 	switch st.Phase {
 	case phaseCompleted, phaseInterrupted:
-	case phaseOpen, phaseWaiting, phaseCrashed, phaseFailed:
+	case phaseOpen, phaseWaiting, phaseCrashed, phaseFailed, phaseDone:
 		return // it has said nothing
 	}
 	for i := range st.Calls {

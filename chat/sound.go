@@ -3,6 +3,8 @@ package chat
 import (
 	"fmt"
 	"slices"
+
+	"github.com/everturn/everturn/events"
 )
 
 // unsound says what in a state that came from outside the rest of this package
@@ -13,6 +15,14 @@ func (f *fields) unsound() string {
 		return "its commands are not as they are remembered"
 	case len(f.Bodies) > ringSettings:
 		return "it has more settings than are remembered"
+	}
+	if f.Asides < 0 || f.Asides > maxNumber/2 {
+		return "it has had a number of steps outside of turns that cannot be"
+	}
+	if st := f.Aside; st != nil {
+		if wrong := st.unsound(); wrong != "" || st.Number != f.Asides || st.Purpose == events.PurposeAnswer {
+			return "its step outside of any turn cannot be " + wrong
+		}
 	}
 	last := 0
 	for _, t := range f.Past {
@@ -81,18 +91,24 @@ func (st *step) unsound() string {
 	if st.Attempt < 1 || st.Attempt > maxNumber/2 || st.Quick < 0 || st.Quick > maxNumber/2 {
 		return "has an attempt that cannot be"
 	}
+	if !isPurpose(st.Purpose) {
+		return "is for nothing that is known"
+	}
 	switch st.Phase {
 	case phaseOpen, phaseWaiting, phaseCrashed, phaseFailed, phaseInterrupted:
 		if len(st.Calls) > 0 {
 			return "has calls before it is completed"
 		}
 		return ""
-	case phaseCompleted:
+	case phaseCompleted, phaseDone:
 	default:
 		return "is in a phase that is not known"
 	}
 	if misnumbered(st.Parts) != "" || callsIn(st.Parts) != len(st.Calls) {
 		return "has other calls than its answer"
+	}
+	if st.Purpose != events.PurposeAnswer && len(st.Calls) > 0 || st.Purpose == events.PurposeAnswer && st.Phase == phaseDone {
+		return "is done, or calls tools, and is not for that"
 	}
 	for i := range st.Calls {
 		if c := &st.Calls[i]; c.Ordinal != i+1 || c.open() && !c.runnable() {

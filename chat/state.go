@@ -56,6 +56,8 @@ type fields struct {
 	Waiting  []input           `json:"waiting,omitempty"`
 	Past     []*turn           `json:"past,omitempty"`    // ended turns, oldest first
 	Current  *turn             `json:"current,omitempty"` // the open turn
+	Aside    *step             `json:"aside,omitempty"`   // the step outside of any turn that is under way
+	Asides   int               `json:"asides"`            // how many steps outside of any turn there were
 
 	// Tip is the turn that the next one follows, 0 for none: the newest one, unless
 	// another branch was selected since that was started.
@@ -120,10 +122,12 @@ const (
 	phaseFailed      phase = "failed"  // for good
 	phaseInterrupted phase = "interrupted"
 	phaseCompleted   phase = "completed"
+	phaseDone        phase = "done" // what it was asked for stands in an event of its own
 )
 
 type step struct {
 	Number  int               `json:"number"`
+	Purpose events.Purpose    `json:"purpose"`
 	Phase   phase             `json:"phase"`
 	Attempt int               `json:"attempt"`
 	Rev     uint64            `json:"rev"` // of the commit that requested the attempt
@@ -227,19 +231,28 @@ func (s State) Interrupting() bool {
 	return s.f.Current != nil && s.f.Current.Interrupted != 0
 }
 
-// OpenAttempt is the attempt whose outcome is awaited.
+// InterruptingStep reports whether that step is one of a turn on its way to
+// turn.interrupted.
+func (s State) InterruptingStep(id events.StepID) bool {
+	return s.Interrupting() && id.Turn == s.f.Current.Number
+}
+
+// OpenAttempt is the attempt whose outcome is awaited: that of the open turn, or
+// else the one outside of any turn.
 func (s State) OpenAttempt() (events.StepID, int, bool) {
-	t, st := s.lastStep()
-	if st == nil || st.Phase != phaseOpen {
-		return events.StepID{}, 0, false
+	if t, st := s.pending(); st != nil && st.Phase == phaseOpen {
+		return events.StepID{Turn: t.Number, Step: st.Number}, st.Attempt, true
 	}
-	return events.StepID{Turn: t.Number, Step: st.Number}, st.Attempt, true
+	if st := s.f.Aside; st != nil && st.Phase == phaseOpen {
+		return events.StepID{Step: st.Number}, st.Attempt, true
+	}
+	return events.StepID{}, 0, false
 }
 
 // AttemptOpen reports whether the outcome of that attempt is awaited.
 func (s State) AttemptOpen(id events.StepID, attempt int) bool {
-	open, n, ok := s.OpenAttempt()
-	return ok && open == id && n == attempt
+	st := s.step(id)
+	return st != nil && st.Phase == phaseOpen && st.Attempt == attempt
 }
 
 // CallOpen reports whether the call was handed out and has no result.
@@ -267,13 +280,14 @@ func (s State) effective(t *turn) events.Effective {
 	return events.Effective{}
 }
 
-// lastStep is the open turn and its newest step; both may be nil.
+// lastStep is the open turn and the newest of its steps that answer; both may be
+// nil.
 func (s State) lastStep() (*turn, *step) {
 	t := s.f.Current
-	if t == nil || len(t.Steps) == 0 {
-		return t, nil
+	if t == nil {
+		return nil, nil
 	}
-	return t, t.Steps[len(t.Steps)-1]
+	return t, t.lastAnswer()
 }
 
 // call is a call of the newest step of the open turn: no other can be open.

@@ -3,8 +3,14 @@ package events
 // Purpose says what a step is for.
 type Purpose string
 
-// PurposeAnswer is the answer to a user. Others come with the features that ask a model for them.
-const PurposeAnswer Purpose = "answer"
+// The purposes. Steps of all of them share their turn's counter. Only an answer is
+// shown to the model later and can call tools.
+const (
+	PurposeAnswer  Purpose = "answer"
+	PurposeSummary Purpose = "summary" // of what was said so far, to be shown in its place
+	PurposeReview  Purpose = "review"  // of a call, in place of a person
+	PurposeTitle   Purpose = "title"
+)
 
 // Stop says why the model stopped, in our words.
 type Stop string

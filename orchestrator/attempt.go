@@ -103,7 +103,7 @@ func (o *Orchestrator) runAttempt(ctx context.Context, l *listener, deliveries u
 		return o.dispatch(ctx, e.state, patience{})
 	}
 	ended := chat.AttemptEnded{Step: w.Step, Attempt: w.Attempt, Interrupted: true}
-	if !e.state.Interrupting() {
+	if !e.state.InterruptingStep(w.Step) {
 		ended, err = o.ask(ctx, l, e.state)
 	}
 	if errors.Is(err, errUnwanted) {
@@ -160,7 +160,7 @@ func (o *Orchestrator) closeLost(ctx context.Context, w protocol.ModelWork) erro
 		return err
 	}
 	lost := chat.AttemptLost{Step: w.Step, Attempt: w.Attempt}
-	if e.state.Interrupting() && e.state.AttemptOpen(w.Step, w.Attempt) {
+	if e.state.InterruptingStep(w.Step) && e.state.AttemptOpen(w.Step, w.Attempt) {
 		lost.Partial = o.fedPartial(ctx, k, w.Step, w.Attempt)
 	}
 	_, err = o.settleInTurn(ctx, k, lost, patience{})
@@ -213,7 +213,7 @@ func (o *Orchestrator) freshly(ctx context.Context, k events.Key) (entry, error)
 // was broken off because the orchestrator stops.
 func (o *Orchestrator) ask(ctx context.Context, l *listener, s chat.State) (chat.AttemptEnded, error) {
 	ended := chat.AttemptEnded{Step: l.work.Step, Attempt: l.work.Attempt}
-	r := chat.Prompt(s)
+	r := chat.PromptFor(s, l.work.Step)
 	m, ok := o.models(r.Model)
 	if !ok {
 		ended.Err = &model.Error{Class: events.ClassInvalidRequest, Message: fmt.Sprintf("the model %.80q is not configured here", r.Model)}

@@ -219,7 +219,7 @@ func (l *listener) look(ctx context.Context) (done bool, err error) {
 	case !e.state.AttemptOpen(l.work.Step, l.work.Attempt):
 		return true, errUnwanted
 	}
-	l.interrupted = e.state.Interrupting()
+	l.interrupted = e.state.InterruptingStep(l.work.Step)
 	return l.interrupted, nil
 }
 
@@ -250,6 +250,9 @@ func (l *listener) take(ctx context.Context, p piece) {
 	l.content = now
 	l.timing.LastMS = now.Sub(l.started).Milliseconds()
 	l.timing.Deltas++
+	if l.work.Purpose != events.PurposeAnswer {
+		return // nobody reads along
+	}
 	l.partial.add(p.delta)
 	l.feed.add(ctx, p.delta, now)
 }

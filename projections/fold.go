@@ -26,6 +26,7 @@ type fold struct {
 	messages []Message
 	turns    []Turn
 	waiting  []waitingInput
+	step     events.StepID             // the newest that answers
 	answer   int                       // index of the newest answer; its calls may be open
 	outcomes map[string]protocol.Reply // of commands
 	full     bool                      // the point asked for is reached: nothing more belongs to it
@@ -125,13 +126,19 @@ func (f *fold) event(e events.Event) {
 	case events.TurnInterrupted:
 		f.turnEnded(e.Turn, StatusIdle, func(t *Turn) { t.Status, t.Reason, t.Totals = TurnInterrupted, e.Reason, e.Totals })
 	case events.StepRequested:
-		f.head.Step, f.head.Attempt, f.head.RetryAt = e.Step.String(), e.Attempt, 0
+		f.stepRequested(e)
 	case events.StepCompleted:
-		f.stepCompleted(e)
+		if f.answers(e.Step) {
+			f.stepCompleted(e)
+		}
 	case events.StepFailed:
-		f.head.RetryAt = e.RetryAt
+		if f.answers(e.Step) {
+			f.head.RetryAt = e.RetryAt
+		}
 	case events.StepInterrupted:
-		f.stepInterrupted(e)
+		if f.answers(e.Step) {
+			f.stepInterrupted(e)
+		}
 	case events.ToolRequested:
 		f.call(e.Call, func(c *Call) { c.Status = CallRequested })
 	case events.ToolStarted:
@@ -210,6 +217,18 @@ func (f *fold) turnEnded(turn int, status Status, end func(*Turn)) {
 		end(t)
 	}
 }
+
+// stepRequested shows which step is under way, if people are to read its answer.
+func (f *fold) stepRequested(e events.StepRequested) {
+	if e.Purpose == events.PurposeAnswer {
+		f.step = e.Step
+		f.head.Step, f.head.Attempt, f.head.RetryAt = e.Step.String(), e.Attempt, 0
+	}
+}
+
+// answers reports whether the step is the newest that answers. What a model says
+// for another purpose is nothing that people read in a chat.
+func (f *fold) answers(id events.StepID) bool { return f.step == id }
 
 func (f *fold) stepCompleted(e events.StepCompleted) {
 	f.head.Step, f.head.Attempt, f.head.RetryAt = "", 0, 0

@@ -29,8 +29,9 @@ type liveView struct {
 
 	step    events.StepID
 	attempt int
-	kind    string // of the delta shown last; empty if none of this step was
-	middle  bool   // of a line
+	aside   events.StepID // the newest that is asked for something that nobody reads
+	kind    string        // of the delta shown last; empty if none of this step was
+	middle  bool          // of a line
 }
 
 func (v *liveView) printf(format string, args ...any) {
@@ -98,8 +99,14 @@ func (v *liveView) event(e events.Event) {
 	switch e := e.(type) {
 	case events.InputAccepted:
 		v.attachments(e.Parts)
+	case events.StepRequested:
+		if e.Purpose != events.PurposeAnswer {
+			v.aside = e.Step
+		}
 	case events.StepCompleted:
-		v.completed(e)
+		if e.Step != v.aside {
+			v.completed(e)
+		}
 	case events.StepFailed:
 		v.line()
 		v.printf("! %s: %s%s\n", e.Class, e.Message, retried(e))
@@ -118,7 +125,7 @@ func (v *liveView) event(e events.Event) {
 		v.printf("[turn %d was interrupted]\n", e.Turn)
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputWithdrawn,
-		events.TurnStarted, events.TurnInterruptRequested, events.StepRequested, events.StepInterrupted,
+		events.TurnStarted, events.TurnInterruptRequested, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted:
 	}
 }

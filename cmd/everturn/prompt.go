@@ -70,7 +70,7 @@ func (c *promptCommand) Run(s *surroundings) error {
 		if err != nil {
 			return cli.Exit(cli.ExitIntegrity, err)
 		}
-		r := chat.Prompt(state)
+		r := chat.PromptFor(state, asked.Step)
 		canonical := r.Canonical()
 		p := shown{
 			Tenant: state.Key().Tenant, Chat: state.Key().Chat, Step: asked.Step, Attempt: asked.Attempt, Rev: state.Rev(),

@@ -188,7 +188,7 @@ func (w *watcher) commandSettled(m protocol.Stored) {
 
 func (w *watcher) modelSettled(work protocol.ModelWork) {
 	at := w.chats[work.Key()]
-	if at.last().AttemptOpen(work.Step, work.Attempt) && !at.last().Interrupting() {
+	if at.last().AttemptOpen(work.Step, work.Attempt) && !at.last().InterruptingStep(work.Step) {
 		w.breaks("%s: work of attempt %d of step %s left its queue while the attempt is open", work.Key(), work.Attempt, work.Step)
 	}
 	w.caused(at, events.CausedByAttempt, fmt.Sprintf("%s-%d", work.Step, work.Attempt))

@@ -19,11 +19,12 @@ func (h *history) boundary() {
 	switch {
 	case t.interrupt.known():
 		h.ending(t)
-	case s == nil:
+	case t.steps == 0:
 		h.breaks(RuleSteps, t.start, "turn %d has no step though its commit is over", t.number)
-	case s.phase == stepFailed && s.retryAt == 0:
+	case t.failedForGood() != nil:
+		s := t.failedForGood()
 		h.breaks(RuleAttempts, s.closed, "step %s failed for good, and turn %d goes on", s.id, t.number)
-	case s.phase == stepCompleted:
+	case s != nil && s.phase == stepCompleted:
 		h.settles(s)
 		h.handsOut(s)
 	}
@@ -50,9 +51,12 @@ func (h *history) ending(t *turn) {
 	if t.reported {
 		return
 	}
-	if s == nil || s.phase != stepOpen && len(s.openCalls()) == 0 {
+	if t.open() == nil && (s == nil || len(s.openCalls()) == 0) {
 		t.reported = true
 		h.breaks(RuleInterrupts, t.interrupt, "turn %d was asked to end, nothing in it is open, and it has not ended", t.number)
+		return
+	}
+	if s == nil {
 		return
 	}
 	for _, c := range s.openCalls() {
@@ -82,6 +86,9 @@ func (h *history) handsOut(s *step) {
 		return
 	}
 	if len(s.openCalls()) == 0 {
+		if h.turn.other.asks() {
+			return
+		}
 		s.reported = true
 		h.breaks(RuleSteps, s.closed, "step %s is settled, and neither another step nor the end of turn %d follows", s.id, s.id.Turn)
 		return

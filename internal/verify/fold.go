@@ -172,7 +172,7 @@ func (f *fold) load(h *history) {
 
 // prompt judges I16 where a step was requested.
 func (f *fold) prompt(h *history, e events.StepRequested) {
-	request := chat.Prompt(f.state)
+	request := chat.PromptFor(f.state, e.Step)
 	if problem := promptable(request, func(name string) bool { return f.others[[2]string{request.Model, name}] }); problem != "" {
 		h.breaks(RulePrompts, Place{}, "what step %s shows the model: %s", e.Step, problem)
 	}

@@ -32,9 +32,11 @@ type history struct {
 	settled  *recent[Place] // inputs taken or withdrawn
 	settings *recent[*events.Effective]
 
-	turn  *turn // the open one
-	ended endedTurn
-	ends  *recent[Place] // by number
+	turn   *turn // the open one
+	aside  *step // the newest outside of any turn
+	asides int   // how many of those there were
+	ended  endedTurn
+	ends   *recent[Place] // by number
 
 	effects effectsOfChat
 	fold    fold
@@ -221,12 +223,15 @@ func (h *history) rest() {
 		return
 	}
 	h.here = h.last
+	if s := h.aside; s.asks() {
+		h.breaks(RuleAttempts, s.requested, "attempt %d of step %s never ended", s.attempt, s.id)
+	}
 	if t := h.turn; t != nil {
 		h.breaks(RuleTurns, t.start, "turn %d never ended", t.number)
+		if s := t.open(); s != nil {
+			h.breaks(RuleAttempts, s.requested, "attempt %d of step %s never ended", s.attempt, s.id)
+		}
 		if s := t.step; s != nil {
-			if s.phase == stepOpen {
-				h.breaks(RuleAttempts, s.requested, "attempt %d of step %s never ended", s.attempt, s.id)
-			}
 			for _, open := range s.openCalls() {
 				h.breaks(RuleResults, s.closed, "%s never got a result", describe(open.id, "call"))
 			}

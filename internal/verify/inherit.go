@@ -80,6 +80,7 @@ func (h *history) relive(list []events.Recorded, lines [][]byte) {
 func (h *history) begin() {
 	h.last, h.lastAt = Place{}, 0
 	h.commands, h.command = newRecent[Place](recentCommands), decided{}
+	h.aside = nil                              // it stays where it was begun
 	h.settled = newRecent[Place](recentInputs) // inputs are named after commands, which begin anew
 	h.fold.inherit()
 }

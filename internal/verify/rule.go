@@ -48,7 +48,7 @@ func Rules() []RuleInfo {
 		{RuleTurns, "one turn at a time, numbered without gaps, with one end", "turns beside others, of an edit", true},
 		{RuleBelonging, "what happens in a turn lies between its start and its end", "", true},
 		{RuleAttempts, "one attempt at a time, closed once and by its own message; another only after a failure that asks for it", "attempts after a compaction", true},
-		{RuleSteps, "steps count from 1; the next begins when all calls of the last have results, and then at once", "steps for other purposes than an answer", true},
+		{RuleSteps, "steps count from 1; the next begins when all calls of the last have results, and then at once", "", true},
 		{RuleCalls, "calls are numbered, have keys of their own, and the arguments that the model wrote", "arguments changed by an approval", true},
 		{RuleResults, "each call has one result, between its step and its turn's end", "", true},
 		{RuleLicence, "a call is handed out in its order, and runs, only if everything allows it; a result that no runner sent has its reason", "calls of clients and providers", true},

@@ -45,36 +45,51 @@ func (s *step) openCalls() []*call {
 }
 
 func (h *history) stepRequested(e events.StepRequested) {
+	if !isPurpose(e.Purpose) {
+		h.breaks(RuleSteps, Place{}, "step %s has the purpose %q", e.Step, e.Purpose)
+	}
+	if e.Step.Turn == 0 {
+		h.asideRequested(e)
+		return
+	}
 	if !h.belongs(e.Step.Turn, e) {
 		return
 	}
 	h.starts(describe(e.Step, "step"))
 	t := h.turn
 	t.attempts++
-	if e.Purpose != events.PurposeAnswer {
-		h.breaks(RuleSteps, t.start, "step %s has the purpose %q", e.Step, e.Purpose)
-	}
-	if s := t.settings; s != nil && (e.Model != s.Model || e.Pool != s.Pool) {
+	if s := t.settings; s != nil && e.Purpose == events.PurposeAnswer && (e.Model != s.Model || e.Pool != s.Pool) {
 		h.breaks(RuleSteps, t.start, "step %s asks model %q of pool %q, the turn runs with %q of %q", e.Step, e.Model, e.Pool, s.Model, s.Pool)
 	}
-	last := t.step
-	switch {
-	case last != nil && e.Step.Step == last.id.Step:
-		h.nextAttempt(last, e)
-	default:
-		h.nextStep(last, e)
-		t.step = &step{id: e.Step, purpose: e.Purpose, attempt: e.Attempt, requested: h.here}
+	if again := t.stepOf(e.Step); again != nil {
+		h.nextAttempt(again, e)
+		return
 	}
+	if open := t.open(); open != nil {
+		h.breaks(RuleSteps, open.requested, "step %s is requested while step %s is open", e.Step, open.id)
+	}
+	if e.Step.Step != t.steps+1 {
+		h.breaks(RuleSteps, h.turn.start, "step %s is requested after step %d.%d", e.Step, e.Step.Turn, t.steps)
+	}
+	if e.Attempt != 1 {
+		h.breaks(RuleAttempts, Place{}, "step %s begins with attempt %d", e.Step, e.Attempt)
+	}
+	s := &step{id: e.Step, purpose: e.Purpose, attempt: e.Attempt, requested: h.here}
+	t.steps = e.Step.Step
+	if e.Purpose != events.PurposeAnswer {
+		t.other = s
+		return
+	}
+	h.nextStep(t.step, e)
+	t.answers++
+	t.step = s
 }
 
-// nextStep judges I6: a step is asked for when everything before it is settled.
+// nextStep judges I6: an answer is asked for when everything before it is settled.
 func (h *history) nextStep(last *step, e events.StepRequested) {
-	number := 0
 	if last != nil {
-		number = last.id.Step
 		switch {
-		case last.phase == stepOpen:
-			h.breaks(RuleSteps, last.requested, "step %s is requested while step %s is open", e.Step, last.id)
+		case last.phase == stepOpen: // said already
 		case last.phase != stepCompleted:
 			h.breaks(RuleSteps, last.closed, "step %s is requested, and step %s has no answer", e.Step, last.id)
 		case h.turn.final.known():
@@ -88,13 +103,7 @@ func (h *history) nextStep(last *step, e events.StepRequested) {
 			h.breaks(RuleSteps, last.closed, "step %s is requested while %s has no result", e.Step, describe(open.id, "call"))
 		}
 	}
-	if e.Step.Step != number+1 {
-		h.breaks(RuleSteps, h.turn.start, "step %s is requested after step %d.%d", e.Step, e.Step.Turn, number)
-	}
-	if e.Attempt != 1 {
-		h.breaks(RuleAttempts, Place{}, "step %s begins with attempt %d", e.Step, e.Attempt)
-	}
-	if limit := h.turn.limit(); e.Step.Step > limit {
+	if limit := h.turn.limit(); h.turn.answers >= limit {
 		h.breaks(RuleBounds, h.turn.start, "step %s is over the turn's limit of %d", e.Step, limit)
 	}
 }
@@ -129,13 +138,21 @@ func (h *history) nextAttempt(s *step, e events.StepRequested) {
 
 // closesAttempt reports whether the event closes the open attempt, and judges I5.
 func (h *history) closesAttempt(id events.StepID, attempt int, e events.Event) (*step, bool) {
-	if !h.belongs(id.Turn, e) {
-		return nil, false
+	var s *step
+	var since Place
+	if id.Turn == 0 {
+		if s = h.aside; s != nil && s.id != id {
+			s = nil
+		}
+	} else {
+		if !h.belongs(id.Turn, e) {
+			return nil, false
+		}
+		s, since = h.turn.stepOf(id), h.turn.start
 	}
-	s := h.turn.step
 	switch {
-	case s == nil || s.id != id:
-		h.breaks(RuleAttempts, h.turn.start, "%s of step %s, which was not requested last", e.EventType(), id)
+	case s == nil:
+		h.breaks(RuleAttempts, since, "%s of step %s, which was not requested last", e.EventType(), id)
 		return nil, false
 	case s.phase != stepOpen:
 		h.breaks(RuleAttempts, s.closed, "%s of step %s, which has no open attempt", e.EventType(), id)
@@ -154,10 +171,17 @@ func (h *history) stepCompleted(e events.StepCompleted) {
 		return
 	}
 	s.phase, s.stop = stepCompleted, e.Stop
+	h.spent(e.Step, e.Usage)
 	h.callsOf(s, e.Parts)
+	if s.purpose != events.PurposeAnswer {
+		if len(s.calls) > 0 {
+			h.breaks(RuleCalls, Place{}, "step %s is there for %s, and calls tools", s.id, s.purpose)
+			s.calls = nil
+		}
+		return
+	}
 	h.turn.calls += len(s.calls)
-	h.turn.usage = h.turn.usage.Plus(e.Usage)
-	if s.purpose != events.PurposeAnswer || !isFinal(e.Stop) || len(s.calls) > 0 {
+	if !isFinal(e.Stop) || len(s.calls) > 0 {
 		return
 	}
 	if h.turn.final.known() {
@@ -177,7 +201,7 @@ func (h *history) stepFailed(e events.StepFailed) {
 		return
 	}
 	s.phase, s.class, s.retryAt = stepFailed, e.Class, e.RetryAt
-	h.turn.usage = h.turn.usage.Plus(e.Usage)
+	h.spent(e.Step, e.Usage)
 	if e.Class.Interrupted() {
 		s.interrupted++
 	}
@@ -196,8 +220,8 @@ func (h *history) stepInterrupted(e events.StepInterrupted) {
 		return
 	}
 	s.phase = stepInterrupted
-	h.turn.usage = h.turn.usage.Plus(e.Usage)
-	if !h.turn.interrupt.known() && !h.closing {
+	h.spent(e.Step, e.Usage)
+	if e.Step.Turn != 0 && !h.turn.interrupt.known() && !h.closing {
 		h.breaks(RuleInterrupts, Place{}, "step %s is interrupted, and nobody asked for it", e.Step)
 	}
 	for _, p := range e.Parts {

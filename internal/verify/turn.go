@@ -12,7 +12,10 @@ type turn struct {
 	number    int
 	start     Place
 	settings  *events.Effective // nil if the log did not say
-	step      *step             // the newest
+	step      *step             // the newest that answers
+	other     *step             // the newest of another purpose
+	steps     int               // of all purposes
+	answers   int               // those that answer
 	attempts  int
 	calls     int
 	final     Place // the final answer
@@ -165,7 +168,7 @@ func (h *history) finished(f events.Finish) (bool, string) {
 	case events.FinishStopAfterTool:
 		return t.stopAfter.known(), "a successful tool that ends turns"
 	case events.FinishMaxSteps:
-		return answered && last.id.Step >= t.limit(), "having reached its limit of steps"
+		return answered && t.answers >= t.limit(), "having reached its limit of steps"
 	case events.FinishRefused:
 		filtered := last != nil && last.phase == stepFailed && last.class == events.ClassContentFilter
 		return filtered || answered && last.stop == events.StopRefused, "a refusal"
@@ -193,8 +196,8 @@ func (h *history) turnFailed(e events.TurnFailed) {
 	if t.final.known() {
 		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and fails", e.Turn)
 	}
-	switch s := t.step; {
-	case s == nil || s.phase != stepFailed || s.retryAt != 0:
+	switch s := t.failedForGood(); {
+	case s == nil:
 		h.breaks(RuleOutcomes, t.start, "turn %d fails, and no step of it has", e.Turn)
 	case s.class != e.Class:
 		h.breaks(RuleOutcomes, s.closed, "turn %d fails as %s, and its step as %s", e.Turn, e.Class, s.class)
@@ -240,19 +243,17 @@ func (h *history) endsOpen(number int, e events.Event) bool {
 // what is to be remembered of its end.
 func (h *history) endTurn(totals events.Totals, how endedTurn) {
 	t := h.turn
-	steps := 0
+	if s := t.open(); s != nil {
+		h.breaks(RuleAttempts, s.requested, "turn %d ends over attempt %d of step %s", t.number, s.attempt, s.id)
+	}
 	if s := t.step; s != nil {
-		steps = s.id.Step
-		if s.phase == stepOpen {
-			h.breaks(RuleAttempts, s.requested, "turn %d ends over attempt %d of step %s", t.number, s.attempt, s.id)
-		}
 		for _, open := range s.openCalls() {
 			h.breaks(RuleResults, s.closed, "turn %d ends over %s", t.number, describe(open.id, "call"))
 		}
 	}
-	if totals.Steps != steps || totals.Attempts != t.attempts || totals.Calls != t.calls {
+	if totals.Steps != t.steps || totals.Attempts != t.attempts || totals.Calls != t.calls {
 		h.breaks(RuleOutcomes, t.start, "turn %d counts %d steps, %d attempts and %d calls; the log has %d, %d and %d", t.number,
-			totals.Steps, totals.Attempts, totals.Calls, steps, t.attempts, t.calls)
+			totals.Steps, totals.Attempts, totals.Calls, t.steps, t.attempts, t.calls)
 	}
 	if totals.Usage != t.usage {
 		h.breaks(RuleOutcomes, t.start, "turn %d counts the tokens %+v; the log has %+v", t.number, totals.Usage, t.usage)

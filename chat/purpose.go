@@ -1,0 +1,128 @@
+package chat
+
+import (
+	"slices"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+)
+
+// lastAnswer is the newest step of the turn that answers, nil if there is none.
+// No other can have calls.
+func (t *turn) lastAnswer() *step {
+	for _, st := range slices.Backward(t.Steps) {
+		if st.Purpose == events.PurposeAnswer {
+			return st
+		}
+	}
+	return nil
+}
+
+// answers is how many steps of the turn answer.
+func (t *turn) answers() int {
+	n := 0
+	for _, st := range t.Steps {
+		if st.Purpose == events.PurposeAnswer {
+			n++
+		}
+	}
+	return n
+}
+
+// pending is the open turn and the step in it for which a model is asked, or will
+// be; nil if there is none. No turn has two of them.
+func (s State) pending() (*turn, *step) {
+	t := s.f.Current
+	if t == nil {
+		return nil, nil
+	}
+	for _, st := range slices.Backward(t.Steps) {
+		switch st.Phase {
+		case phaseOpen, phaseWaiting, phaseCrashed:
+			return t, st
+		case phaseFailed, phaseInterrupted, phaseCompleted, phaseDone:
+		}
+	}
+	return t, nil
+}
+
+// step is the step of that id, if it is one of the open turn, or the one outside
+// of any turn that is under way.
+func (s State) step(id events.StepID) *step {
+	if id.Turn == 0 {
+		if st := s.f.Aside; st != nil && st.Number == id.Step {
+			return st
+		}
+		return nil
+	}
+	t := s.f.Current
+	if t == nil || t.Number != id.Turn || id.Step < 1 || id.Step > len(t.Steps) {
+		return nil
+	}
+	return t.Steps[id.Step-1]
+}
+
+// spent adds what a step of the open turn used to the turn.
+func (s State) spent(id events.StepID, u events.Usage) {
+	if id.Turn != 0 {
+		s.f.Current.Usage = s.f.Current.Usage.Plus(u)
+	}
+}
+
+// isPurpose reports whether this release knows what a step of that purpose is for.
+func isPurpose(p events.Purpose) bool {
+	switch p {
+	case events.PurposeAnswer, events.PurposeSummary, events.PurposeReview, events.PurposeTitle:
+		return true
+	}
+	return false
+}
+
+// PromptFor is what the model that is asked for a step gets to read.
+func PromptFor(s State, id events.StepID) model.Request {
+	if st := s.step(id); st != nil {
+		return s.promptOf(st.Purpose)
+	}
+	return Prompt(s)
+}
+
+// promptOf is what a model that is asked for a step of that purpose gets to read.
+func (s State) promptOf(p events.Purpose) model.Request {
+	switch p {
+	case events.PurposeAnswer, events.PurposeSummary, events.PurposeReview, events.PurposeTitle:
+	}
+	return Prompt(s)
+}
+
+// promptDigest is the digest and the size of the canonical form of what a model is
+// shown for that purpose.
+func (s State) promptDigest(p events.Purpose) (events.Digest, int64) {
+	if p == events.PurposeAnswer {
+		return s.answerDigest()
+	}
+	b := s.promptOf(p).Canonical()
+	return events.DigestOf(b), int64(len(b))
+}
+
+// newStep asks for a step that the open turn has not had yet, or, while no turn is
+// open, for one outside of any turn.
+func (s State) newStep(p events.Purpose) events.StepRequested {
+	id := events.StepID{Step: s.f.Asides + 1}
+	if t := s.f.Current; t != nil {
+		id = events.StepID{Turn: t.Number, Step: len(t.Steps) + 1}
+	}
+	return s.stepRequested(id, p, 1)
+}
+
+// nextAttempt asks for a step once more.
+func (s State) nextAttempt(turn int, st *step) events.StepRequested {
+	return s.stepRequested(events.StepID{Turn: turn, Step: st.Number}, st.Purpose, st.Attempt+1)
+}
+
+func (s State) stepRequested(id events.StepID, p events.Purpose, attempt int) events.StepRequested {
+	settings := s.effective(s.tip())
+	digest, size := s.promptDigest(p)
+	return events.StepRequested{
+		Step: id, Purpose: p, Attempt: attempt, Model: settings.Model, Pool: settings.Pool, Prompt: digest, Bytes: size,
+	}
+}
