@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -22,21 +21,18 @@ var paid = patience{stays: true}
 
 // handleAttempt runs one attempt, from the delivery of its work to the end.
 func (o *Orchestrator) handleAttempt(ctx context.Context, d protocol.Delivery) {
-	var work protocol.ModelWork
-	if err := json.Unmarshal(d.Body(), &work); err != nil || work.Key().Validate() != nil {
+	work, err := protocol.Read[protocol.ModelWork](d.Body())
+	if err != nil || work.Key().Validate() != nil {
 		// The log has it right, and whoever sweeps the chat sends it again.
 		o.fault(ctx, "attempt", work.Key(), errors.Join(errors.New("work cannot be read"), err))
 		o.endDelivery(ctx, d, "attempt", work.Key(), nil)
 		return
 	}
-	var alive sync.WaitGroup
-	speaking, hush := context.WithCancel(ctx)
-	alive.Go(func() { o.speakUp(speaking, d) })
+	hush := o.speakUp(ctx, d)
 	l := &listener{o: o, key: work.Key(), work: work, poke: make(chan struct{}, 1)}
 	defer l.letGo(ctx) // after the outcome is stored, or the work handed on: a model may take its time
-	err := caught(func() error { return o.runAttempt(ctx, l, d.Count()) })
+	err = caught(func() error { return o.runAttempt(ctx, l, d.Count()) })
 	hush()
-	alive.Wait()
 	if d.Count() == 1 && o.isVersion(ctx, err) {
 		o.passOn(ctx, d, work)
 		return
@@ -68,14 +64,29 @@ func (o *Orchestrator) passOn(ctx context.Context, d protocol.Delivery, w protoc
 	}
 }
 
-// speakUp tells the queue that a message is being worked on, until ctx ends.
-func (o *Orchestrator) speakUp(ctx context.Context, d protocol.Delivery) {
-	for pause(ctx, o.cfg.AckWait/inProgressShare) {
-		try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
-		if err := d.InProgress(try); err != nil && ctx.Err() == nil {
-			o.log.Debug("in-progress not sent", "subject", d.Subject(), "error", err)
+// speakUp tells the queue that a message is being worked on, until the function
+// it gives is called, which waits for the last of it. Attempts that are over
+// before it is first due cost no goroutine.
+func (o *Orchestrator) speakUp(ctx context.Context, d protocol.Delivery) (hush func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	every := o.cfg.AckWait / inProgressShare
+	silent := make(chan struct{})
+	timer := time.AfterFunc(every, func() {
+		defer close(silent)
+		for ctx.Err() == nil {
+			try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+			if err := d.InProgress(try); err != nil && ctx.Err() == nil {
+				o.log.Debug("in-progress not sent", "subject", d.Subject(), "error", err)
+			}
+			cancel()
+			pause(ctx, every)
 		}
+	})
+	return func() {
 		cancel()
+		if !timer.Stop() {
+			<-silent
+		}
 	}
 }
 
@@ -107,7 +118,7 @@ func (o *Orchestrator) runAttempt(ctx context.Context, l *listener, deliveries u
 		ended, err = o.ask(ctx, l, e.state)
 	}
 	if errors.Is(err, errUnwanted) {
-		count(ctx, o.metrics.late, "kind", "answer")
+		o.metrics.late.add(ctx, "answer")
 		// Whoever closed the attempt may have had this very message, and may be
 		// gone before its dispatch: with the ack it would not come again.
 		e, err := o.freshly(ctx, k)
@@ -135,9 +146,9 @@ func (o *Orchestrator) endAttempt(ctx context.Context, k events.Key, ended chat.
 	if err != nil {
 		return err
 	}
-	count(ctx, o.metrics.attempts, "class", classOf(ended))
+	o.metrics.attempts.add(ctx, classOf(ended))
 	if !out.committed {
-		count(ctx, o.metrics.late, "kind", "answer")
+		o.metrics.late.add(ctx, "answer")
 	}
 	return nil
 }

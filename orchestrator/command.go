@@ -130,7 +130,7 @@ func (o *Orchestrator) handleCommand(ctx context.Context, h *handling) error {
 
 // refuse answers a command with a no that leaves no trace in the log.
 func (o *Orchestrator) refuse(ctx context.Context, h *handling, no *protocol.RefusedError) error {
-	count(ctx, o.metrics.rejected, "code", string(no.Code))
+	o.metrics.rejected.add(ctx, string(no.Code))
 	if h.key.ValidateTenant() == nil { // else nobody can have listened
 		o.reply(ctx, h.key, protocol.Reply{ID: h.own.id, Code: no.Code, Message: no.Detail})
 	}
@@ -185,7 +185,7 @@ func (o *Orchestrator) isVersion(ctx context.Context, err error) bool {
 
 // fault counts and reports one.
 func (o *Orchestrator) fault(ctx context.Context, where string, k events.Key, err error) {
-	count(ctx, o.metrics.faults, "where", where)
+	o.metrics.faults.add(ctx, where)
 	if p, ok := errors.AsType[*panicError](err); ok {
 		o.log.Error("fault", "where", where, "chat", k, "error", err, "stack", string(p.stack))
 		return

@@ -21,7 +21,7 @@ var fuzzed = events.Key{Tenant: "acme", Chat: "fuzzed"}
 func FuzzSnapshot(f *testing.F) {
 	c := calling(f)
 	for range 2 {
-		stored, err := packed(entry{state: c.State, sequence: 7})
+		stored, err := new(packer).pack(entry{state: c.State, sequence: 7})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func FuzzSnapshot(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := packed(e)
+		again, err := new(packer).pack(e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func (o *Orchestrator) advance(ctx context.Context, k events.Key, known entry, f
 		}
 		known = entry{} // a snapshot that does not fit the log counts for nothing
 	}
-	count(ctx, o.metrics.loads, "from", from)
+	o.metrics.loads.add(ctx, from)
 
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

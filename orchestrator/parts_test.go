@@ -137,7 +137,7 @@ func TestSnapshotsAreWhatTheyName(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := entry{state: chat.State{}.Apply(c, events.Hash(body)), sequence: 7}
-	content, err := packed(e)
+	content, err := new(packer).pack(e)
 	if err != nil {
 		t.Fatal(err)
 	}

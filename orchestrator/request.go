@@ -76,11 +76,12 @@ func unclear(why string) protocol.ClaimAnswer {
 }
 
 // decodeRequest reads a request's body after a look at its size.
-func decodeRequest(body []byte, into any) error {
+func decodeRequest[T any](body []byte, into *T) error {
 	if len(body) > maxRequestBytes {
 		return fmt.Errorf("body of %d bytes, at most %d are allowed", len(body), maxRequestBytes)
 	}
-	if err := json.Unmarshal(body, into); err != nil {
+	var err error
+	if *into, err = protocol.Read[T](body); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
 	return nil
@@ -172,7 +173,7 @@ func (o *Orchestrator) result(ctx context.Context, k events.Key, group string, b
 	a := *out.decision.Result
 	a.Rev = out.entry.state.Rev()
 	if !out.committed {
-		count(ctx, o.metrics.late, "kind", "result")
+		o.metrics.late.add(ctx, "result")
 	}
 	return a
 }
@@ -187,11 +188,11 @@ func (o *Orchestrator) failedRequest(ctx context.Context, kind string, k events.
 	default:
 		o.log.Warn(kind+" not settled", "chat", k, "error", err)
 	}
-	count(ctx, o.metrics.refused, "kind", kind)
+	o.metrics.refused.add(ctx, kind)
 }
 
 // refusedRequest counts and reports a request that nobody can do anything with.
 func (o *Orchestrator) refusedRequest(ctx context.Context, kind string, k events.Key, err error) {
-	count(ctx, o.metrics.refused, "kind", kind)
+	o.metrics.refused.add(ctx, kind)
 	o.log.Warn(kind+" refused", "chat", k, "error", err)
 }

@@ -1,10 +1,12 @@
 package orchestrator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,21 +54,36 @@ func (s snapshot) checksum() uint32 {
 	return crc32.Update(crc32.Checksum([]byte(head), table), table, s.State)
 }
 
-// packed is the snapshot of e as it is stored.
-func packed(e entry) ([]byte, error) {
+// packer makes snapshots. What it gives is good until it makes the next.
+type packer struct{ plain, stored []byte }
+
+// maxPackerBytes bounds what a packer keeps for the next snapshot.
+const maxPackerBytes = 1 << 20
+
+// pack is the snapshot of e as it is stored.
+func (p *packer) pack(e entry) ([]byte, error) {
 	state, err := chat.Encode(e.state)
 	if err != nil {
 		return nil, err
 	}
-	stored := snapshot{
+	head := snapshot{
 		Seq: e.sequence, Rev: e.state.Rev(), Hash: e.state.Prev(), Rules: chat.Rules, PromptRules: chat.PromptRules, State: state,
 	}
-	stored.Sum = stored.checksum()
-	b, err := jsonv2.Marshal(stored, jsontext.PreserveRawStrings(true)) // the state is as it is to be
+	head.Sum = head.checksum()
+	head.State = nil
+	b, err := jsonv2.Marshal(head)
 	if err != nil {
 		return nil, fmt.Errorf("encode snapshot: %w", err)
 	}
-	return s2.Encode(nil, b), nil
+	// The state is JSON, and the last of all: to have it looked at again would cost as much as making it.
+	p.plain = append(p.plain[:0], bytes.TrimSuffix(b, []byte("null}"))...)
+	p.plain = append(append(p.plain, state...), '}')
+	p.stored = slices.Grow(p.stored[:0], s2.MaxEncodedLen(len(p.plain)))
+	stored := s2.Encode(p.stored[:cap(p.stored)], p.plain)
+	if len(p.plain) > maxPackerBytes {
+		*p = packer{}
+	}
+	return stored, nil
 }
 
 // unpacked is the inverse of packed. Its entry is not believed yet.
@@ -200,22 +217,23 @@ func endsTurn(list []events.Event) bool {
 
 // writeSnapshots writes what is offered until ctx ends.
 func (o *Orchestrator) writeSnapshots(ctx context.Context) {
+	var p packer
 	for {
 		select {
 		case next := <-o.snapshots.order:
 			if !pause(ctx, time.Until(next.at.Add(snapshotDelay))) {
 				return
 			}
-			o.writeSnapshot(ctx, o.snapshots.take(next.key))
+			o.writeSnapshot(ctx, &p, o.snapshots.take(next.key))
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (o *Orchestrator) writeSnapshot(ctx context.Context, e entry) {
+func (o *Orchestrator) writeSnapshot(ctx context.Context, p *packer, e entry) {
 	k := e.state.Key()
-	content, err := packed(e)
+	content, err := p.pack(e)
 	if err == nil && len(content) > maxSnapshotBytes {
 		err = fmt.Errorf("%d bytes, at most %d are stored", len(content), maxSnapshotBytes)
 	}

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -14,8 +13,7 @@ import (
 // takeTimer puts a due timer into its chat's mailbox.
 func (o *Orchestrator) takeTimer(ctx context.Context, d protocol.Delivery, done func()) {
 	taken := time.Now()
-	var t protocol.Timer
-	err := json.Unmarshal(d.Body(), &t)
+	t, err := protocol.Read[protocol.Timer](d.Body())
 	k := t.Key()
 	if err = errors.Join(err, k.Validate()); err != nil {
 		// What the chat owes stands in its log, and whoever sweeps it sets it again.

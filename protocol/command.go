@@ -238,14 +238,17 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 }
 
 func decodeBody[T Body](data []byte) (Body, error) {
-	var version struct {
+	version, err := Read[struct {
 		V *int `json:"v"`
-	}
-	if err := json.Unmarshal(data, &version); err != nil {
+	}](data)
+	if err != nil {
 		return nil, refuse(events.CodeBadCommand, "body: %v", err)
 	}
 	if version.V == nil || *version.V != Version {
 		return nil, refuse(events.CodeBadCommand, `body: want "v":%d`, Version)
+	}
+	if body, ok := readExactly[T](data); ok {
+		return body, nil
 	}
 	var body T
 	dec := json.NewDecoder(bytes.NewReader(data))

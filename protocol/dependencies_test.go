@@ -11,6 +11,8 @@ import (
 // and for the decoder; neither is a licence to do I/O.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.Only(t, slices.Concat(deptest.Pure, deptest.Ours("events"), []string{"context", "io"})...)
+	deptest.Only(t, slices.Concat(deptest.Pure, deptest.Ours("events"), []string{
+		"context", "io", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/v1",
+	})...)
 	deptest.NoClock(t)
 }
