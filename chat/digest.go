@@ -86,9 +86,10 @@ func (m *hashed) resume(settings events.Digest, past []*turn) (prefix, int) {
 
 // prefix is a canonical request being hashed, message by message.
 type prefix struct {
-	hash  hash.Hash
-	size  int64
-	count int
+	hash   hash.Hash
+	size   int64
+	count  int
+	buffer []byte // of the message written last
 }
 
 // endOfRequest closes the list of messages and the request.
@@ -113,7 +114,8 @@ func (p *prefix) messages(list []model.Message) {
 			p.write([]byte{','})
 		}
 		p.count++
-		p.write(m.Canonical())
+		p.buffer = m.AppendCanonical(p.buffer[:0])
+		p.write(p.buffer)
 	}
 }
 

@@ -57,3 +57,10 @@ type Part struct {
 
 // Text is a text part.
 func Text(s string) Part { return Part{Type: PartText, Text: s} }
+
+// IsPlainText reports whether the part is text and nothing else is said of it.
+func (p *Part) IsPlainText() bool {
+	return p.Type == PartText && p.Text != "" && len(p.Opaque) == 0 && p.Provider == "" && p.Model == "" &&
+		p.Ordinal == 0 && p.Arguments == "" && p.ProviderID == "" && p.Name == "" && p.MediaType == "" && p.URL == "" &&
+		p.Title == "" && p.JSON == "" && p.Blob == "" && p.Bytes == 0
+}

@@ -254,3 +254,26 @@ func TestHistoriesAreReadAsThePlainWayReadsThem(t *testing.T) {
 		}
 	})
 }
+
+// What is written by hand as plain text must be nothing else.
+func TestAPartOfWhichMoreIsSaidIsNotPlainText(t *testing.T) {
+	t.Parallel()
+	plain := events.Text("text")
+	if !plain.IsPlainText() {
+		t.Error("text is not plain text")
+	}
+	for i := range reflect.TypeFor[events.Part]().NumField() {
+		p := plain
+		switch field := reflect.ValueOf(&p).Elem().Field(i); field.Kind() {
+		case reflect.String:
+			field.SetString("else")
+		case reflect.Slice:
+			field.SetBytes([]byte("else"))
+		default:
+			field.SetInt(1)
+		}
+		if name := reflect.TypeFor[events.Part]().Field(i).Name; p.IsPlainText() != (name == "Text") {
+			t.Errorf("plain with another %s: %v", name, p.IsPlainText())
+		}
+	}
+}

@@ -3,7 +3,6 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,17 +93,7 @@ func (r Request) Canonical() []byte {
 }
 
 // Canonical is the message's JSON as it stands in that of its request.
-func (m Message) Canonical() []byte { return canonical(m) }
-
-func canonical(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("model: request without JSON: %v", err)) // strings, numbers and bytes only
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
+func (m Message) Canonical() []byte { return m.AppendCanonical(nil) }
 
 // DeltaKind says what a delta adds to.
 type DeltaKind string
