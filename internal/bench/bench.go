@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"runtime/pprof"
 	"time"
 
@@ -63,35 +64,27 @@ func Measure(ctx context.Context, o Options) (report Report, err error) {
 	if o.Always {
 		report.Sync = "always"
 	}
-	everturn, err := startReal(ctx, o.Always, o.Tool)
+	s, err := o.sizes(ctx)
 	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, everturn.close()) }()
-	s, err := one{rig: everturn, real: true}.sizes(ctx)
-	if err != nil {
-		return report, err
-	}
-	bare, err := startFloor(ctx, o.Always, o.Tool, s)
-	if err != nil {
-		return report, err
-	}
-	defer func() { err = errors.Join(err, bare.close()) }()
-
 	for n := range o.Pairs {
 		o.Progress(fmt.Sprintf("pair %d of %d", n+1, o.Pairs))
 		var p Pair
-		if n == 0 && o.Profile != nil {
-			if err := pprof.StartCPUProfile(o.Profile); err != nil {
-				return report, fmt.Errorf("bench: profile: %w", err)
+		p.Real, err = alone(ctx, o.real, func(e one) (Run, error) {
+			if n == 0 && o.Profile != nil {
+				if err := pprof.StartCPUProfile(o.Profile); err != nil {
+					return Run{}, fmt.Errorf("bench: profile: %w", err)
+				}
+				defer pprof.StopCPUProfile()
 			}
-		}
-		p.Real, err = o.run(ctx, one{rig: everturn, real: true})
-		pprof.StopCPUProfile() // does nothing where none was started
+			return o.run(ctx, e)
+		})
 		if err != nil {
 			return report, err
 		}
-		if p.Floor, err = o.run(ctx, one{rig: bare}); err != nil {
+		floor := func(ctx context.Context) (one, error) { return o.floor(ctx, s) }
+		if p.Floor, err = alone(ctx, floor, func(f one) (Run, error) { return o.run(ctx, f) }); err != nil {
 			return report, err
 		}
 		report.Pairs = append(report.Pairs, p)
@@ -99,7 +92,8 @@ func Measure(ctx context.Context, o Options) (report Report, err error) {
 	report.summarize()
 	if o.Growth {
 		o.Progress("a growing chat")
-		if report.Growth, err = (one{rig: everturn, real: true}).growth(ctx, []int{2, 50, 200}, growthChats); err != nil {
+		report.Growth, err = alone(ctx, o.real, func(e one) ([]Growth, error) { return e.growth(ctx, []int{2, 50, 200}, growthChats) })
+		if err != nil {
 			return report, err
 		}
 	}
@@ -112,6 +106,44 @@ func Measure(ctx context.Context, o Options) (report Report, err error) {
 		report.Load = &load
 	}
 	return report, nil
+}
+
+// alone measures what start gives, and ends it. Each measurement has a server and
+// a store of its own, and the memory of none before it: else it would pay for
+// their timers, which are due half a minute after their turns, and for what their
+// caches hold.
+func alone[T any](ctx context.Context, start func(context.Context) (one, error), measure func(one) (T, error)) (result T, err error) {
+	debug.FreeOSMemory()
+	what, err := start(ctx)
+	if err != nil {
+		return result, err
+	}
+	result, err = measure(what)
+	return result, errors.Join(err, what.close())
+}
+
+// real starts the real thing, and returns when it runs turns with the tool.
+func (o Options) real(ctx context.Context) (one, error) {
+	r, err := startReal(ctx, o.Always, o.Tool)
+	if err != nil {
+		return one{}, err
+	}
+	what := one{rig: r}
+	if _, err := what.sizes(ctx); err != nil {
+		return one{}, errors.Join(err, r.close())
+	}
+	return what, nil
+}
+
+// floor starts the floor, whose messages have these sizes.
+func (o Options) floor(ctx context.Context, s sizes) (one, error) {
+	r, err := startFloor(ctx, o.Always, o.Tool, s)
+	return one{rig: r}, err
+}
+
+// sizes are those of the messages of a real turn.
+func (o Options) sizes(ctx context.Context) (sizes, error) {
+	return alone(ctx, o.real, func(what one) (sizes, error) { return what.sizes(ctx) })
 }
 
 func (o Options) run(ctx context.Context, what one) (r Run, err error) {
@@ -137,7 +169,7 @@ func (o one) sizes(ctx context.Context) (sizes, error) {
 	}
 	defer reader.Close()
 	for ctx.Err() == nil {
-		k, ended, err := o.chat(ctx, true)
+		k, ended, err := o.chat(ctx)
 		if err != nil {
 			return s, err
 		}
@@ -156,6 +188,7 @@ func (o one) sizes(ctx context.Context) (sizes, error) {
 			commits = append(commits, len(m.Body))
 		}
 		if len(commits) == 1+len(s.Commits) {
+			s.Create = commits[0]
 			copy(s.Commits[:], commits[1:])
 			return s, nil
 		}

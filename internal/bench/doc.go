@@ -6,6 +6,8 @@
 //
 // The floor is the same turn without Everturn: the same publishes behind the
 // same fences, the same deliveries of work and acknowledgements, of the same
-// sizes, to the same kinds of streams, with nothing decided in between. Both run
-// in turns in one process, so that a machine that is busy slows both.
+// sizes, to the same kinds of streams, with nothing decided in between. Chats are
+// made in both, one for every few turns. They run in turns in one process, each
+// time with a server and a store of their own, so that a machine that is busy
+// slows both and neither pays for the other.
 package bench

@@ -17,12 +17,14 @@ import (
 
 // sizes are the bytes of the messages of one real turn, by what they are.
 type sizes struct {
+	Create  int // the commit that makes a chat
 	Commits [4]int
 }
 
 // floor does what a turn cannot do without, and nothing else.
 type floor struct {
 	bus    *streams.Bus
+	create []byte
 	bodies [4][]byte
 
 	mu    sync.Mutex
@@ -37,11 +39,16 @@ type fence struct {
 }
 
 func newFloor(bus *streams.Bus, s sizes) *floor {
-	f := &floor{bus: bus, chats: map[events.Key]*fence{}}
+	f := &floor{bus: bus, create: bodyOf(s.Create), chats: map[events.Key]*fence{}}
 	for i, n := range s.Commits {
-		f.bodies[i] = []byte(`{"floor":"` + strings.Repeat("x", max(n-12, 0)) + `"}`)
+		f.bodies[i] = bodyOf(n)
 	}
 	return f
+}
+
+// bodyOf is a body of that size.
+func bodyOf(size int) []byte {
+	return []byte(`{"floor":"` + strings.Repeat("x", max(size-12, 0)) + `"}`)
 }
 
 // slots is how much of each kind is in hand at once, as in the real thing.
@@ -91,6 +98,11 @@ func (f *floor) serve(
 
 // commit appends the n-th commit of a turn.
 func (f *floor) commit(ctx context.Context, k events.Key, n int) error {
+	return f.append(ctx, k, protocol.Append{Body: f.bodies[n], Types: commitTypes[n], Owes: commitOwes[n]})
+}
+
+// append appends a commit behind the chat's fence.
+func (f *floor) append(ctx context.Context, k events.Key, a protocol.Append) error {
 	f.mu.Lock()
 	chat := f.chats[k]
 	if chat == nil {
@@ -100,12 +112,15 @@ func (f *floor) commit(ctx context.Context, k events.Key, n int) error {
 	f.mu.Unlock()
 	chat.mu.Lock()
 	defer chat.mu.Unlock()
-	sequence, err := f.bus.Log.Append(ctx, protocol.Append{Key: k, Fence: chat.last, Body: f.bodies[n], Types: commitTypes[n], Owes: commitOwes[n]})
+	a.Key, a.Fence = k, chat.last
+	sequence, err := f.bus.Log.Append(ctx, a)
 	if err == nil {
 		chat.last = sequence
 	}
 	return err
 }
+
+const createTypes = "chat.created.v1"
 
 var (
 	commitTypes = [4]string{
@@ -116,21 +131,31 @@ var (
 )
 
 func (f *floor) command(ctx context.Context, d protocol.Delivery) error {
-	k, _, err := protocol.ParseCommandSubject(d.Subject())
+	k, verb, err := protocol.ParseCommandSubject(d.Subject())
 	if err != nil {
 		return err
 	}
-	turn := int(d.Sequence())
-	if err := f.commit(ctx, k, 0); err != nil {
-		return err
+	if verb == string(protocol.VerbCreate) {
+		err = f.append(ctx, k, protocol.Append{Body: f.create, Types: createTypes})
+	} else {
+		err = f.begin(ctx, k, int(d.Sequence()))
 	}
-	if _, err := f.bus.Work.Put(ctx, f.step(k, turn, 1)); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := f.bus.Commands.Reply(ctx, k.Tenant, protocol.Reply{ID: d.Header(protocol.HeaderID), OK: true}); err != nil {
 		return err
 	}
 	return d.Ack(ctx)
+}
+
+// begin does what the input of a turn causes.
+func (f *floor) begin(ctx context.Context, k events.Key, turn int) error {
+	if err := f.commit(ctx, k, 0); err != nil {
+		return err
+	}
+	_, err := f.bus.Work.Put(ctx, f.step(k, turn, 1))
+	return err
 }
 
 func (f *floor) step(k events.Key, turn, step int) protocol.ModelWork {

@@ -46,7 +46,7 @@ func measureLoad(ctx context.Context, o Options, size loadSize) (l Load, err err
 		return l, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if _, err := (one{rig: r, real: true}).sizes(ctx); err != nil { // the tool is there
+	if _, err := (one{rig: r}).sizes(ctx); err != nil { // the tool is there
 		return l, err
 	}
 	began := time.Now()
@@ -79,7 +79,7 @@ func measureLoad(ctx context.Context, o Options, size loadSize) (l Load, err err
 
 // spread makes the chat, and after each of its turns its share of the others.
 func (r *rig) spread(ctx context.Context, others int, size loadSize) (*chatAmong, error) {
-	k, ended, err := r.chat(ctx, true)
+	k, ended, err := r.chat(ctx)
 	if err != nil {
 		return nil, err
 	}

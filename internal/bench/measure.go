@@ -20,10 +20,7 @@ import (
 const turnsPerChat = 10
 
 // one is what is measured in turns: the real thing or the floor.
-type one struct {
-	*rig
-	real bool
-}
+type one struct{ *rig }
 
 // usage is what has been used up to a moment.
 type usage struct {
@@ -104,7 +101,7 @@ func (o one) sequential(ctx context.Context, turns int) (Sequential, error) {
 	creates := 0
 	for n := range turns + turnsPerChat {
 		if n%turnsPerChat == 0 {
-			if k, ended, err = o.chat(ctx, o.real); err != nil {
+			if k, ended, err = o.chat(ctx); err != nil {
 				return Sequential{}, err
 			}
 			creates++
@@ -131,10 +128,7 @@ func (o one) sequential(ctx context.Context, turns int) (Sequential, error) {
 	if err != nil {
 		return Sequential{}, err
 	}
-	created := uint64(0)
-	if o.real { // a create is a command and a commit; the first one was before the count
-		created = 2 * uint64(creates-1)
-	}
+	created := 2 * uint64(creates-1) // a create is a command and a commit; the first one was before the count
 	slices.Sort(taken)
 	n := float64(turns)
 	return Sequential{
@@ -184,7 +178,7 @@ func (o one) concurrent(ctx context.Context, chats int, d time.Duration) (Concur
 // keepTalking runs turns in new chats until then.
 func (o one) keepTalking(ctx context.Context, until time.Time) (turns int, err error) {
 	for time.Now().Before(until) {
-		k, ended, err := o.chat(ctx, o.real)
+		k, ended, err := o.chat(ctx)
 		if err != nil {
 			return turns, err
 		}
@@ -205,7 +199,7 @@ func (o one) keepTalking(ctx context.Context, until time.Time) (turns int, err e
 func (o one) growth(ctx context.Context, which []int, chats int) ([]Growth, error) {
 	taken := map[int][]time.Duration{}
 	for range chats {
-		k, ended, err := o.chat(ctx, o.real)
+		k, ended, err := o.chat(ctx)
 		if err != nil {
 			return nil, err
 		}

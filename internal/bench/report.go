@@ -42,8 +42,8 @@ type Sequential struct {
 	SyncedPublishes float64 `json:"synced_publishes_per_turn"`
 	DiskBytes       float64 `json:"disk_bytes_per_turn"`
 
-	// ResidentBytes is the memory of the process and the tool's: of both servers,
-	// with what their caches and that of states have kept of all runs so far.
+	// ResidentBytes is the memory of the process and the tool's, with what the
+	// caches of the server and of states have kept of these turns.
 	ResidentBytes int64 `json:"resident_bytes"`
 }
 

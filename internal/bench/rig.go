@@ -224,16 +224,13 @@ func (r *rig) turn(ctx context.Context, k events.Key, ended chan struct{}) error
 }
 
 // chat makes a chat and gives where the ends of its turns are told.
-func (r *rig) chat(ctx context.Context, real bool) (events.Key, chan struct{}, error) {
+func (r *rig) chat(ctx context.Context) (events.Key, chan struct{}, error) {
 	c := client.New(r.nc, "", "bench")
 	k := c.Key(client.NewID())
 	ended := make(chan struct{}, 1)
 	r.mu.Lock()
 	r.ended[k] = ended
 	r.mu.Unlock()
-	if !real {
-		return k, ended, nil
-	}
 	_, err := c.Command(ctx, k.Chat, protocol.Create{V: 1})
 	return k, ended, err
 }
