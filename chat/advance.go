@@ -94,9 +94,14 @@ func (s State) finishInterrupt() []events.Event {
 func (s State) handOut(at events.Time) (list []events.Event, open bool) {
 	t, st := s.lastStep()
 	settings := s.effective(t)
+	waits := false
 	for i := range st.Calls {
 		c := &st.Calls[i]
 		if !c.open() {
+			continue
+		}
+		if c.Question != nil {
+			waits = true // for a person, and nobody else for it
 			continue
 		}
 		tool, _ := findTool(settings, c.Tool)
@@ -111,7 +116,7 @@ func (s State) handOut(at events.Time) (list []events.Event, open bool) {
 			return list, true // those behind it wait
 		}
 	}
-	return list, open
+	return list, open || waits
 }
 
 func (s State) toolRequested(id events.CallID, c *call, tool events.Tool, at events.Time) events.ToolRequested {

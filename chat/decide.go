@@ -8,7 +8,7 @@ import (
 )
 
 // Rules numbers the decision rules of this release. turn.started records it.
-const Rules = 1
+const Rules = 2
 
 // DefaultPool asks the models that name no other.
 const DefaultPool = "default"

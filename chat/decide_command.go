@@ -66,6 +66,8 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 		return decideRetry(s, b, c, at, live)
 	case protocol.Continue:
 		return decideContinue(s, b, c, at, live)
+	case protocol.Answer:
+		return decideAnswer(s, b, c, at)
 	}
 	panic(fmt.Sprintf("chat: no decision for command %T", c.Body))
 }
@@ -102,7 +104,7 @@ func decideFirst(s State, c Command) Decision {
 	case protocol.Import:
 		return decideInherit(s, b.Title, c)
 	case protocol.Send, protocol.Interrupt, protocol.Configure, protocol.Rename, protocol.Archive, protocol.Unarchive,
-		protocol.Withdraw, protocol.Retry, protocol.Continue:
+		protocol.Withdraw, protocol.Retry, protocol.Continue, protocol.Answer:
 	}
 	return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
 }
@@ -212,7 +214,7 @@ func decideInterrupt(s State, b protocol.Interrupt, c Command, at events.Time) D
 	}
 	for i := range st.Calls {
 		if call := &st.Calls[i]; call.open() && call.Requested == nil {
-			d.Events = append(d.Events, settledByRule(t.callID(st, call), events.ToolCancelled, "The turn was interrupted before this call began."))
+			d.Events = append(d.Events, settledByRule(t.callID(st, call), events.ToolCancelled, call.saidInterrupted()))
 		}
 	}
 	return d

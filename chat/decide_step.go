@@ -42,7 +42,7 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 				callsIn(m.Answer.Parts), events.MaxCallsPerStep),
 		}}
 	case m.Answer != nil:
-		return completedStep(s, m)
+		return completedStep(s, m, at)
 	case m.Err != nil:
 		e := events.StepFailed{
 			Step: m.Step, Attempt: m.Attempt, Class: m.Err.Class, Message: FailedMessage(m.Err.Message), Usage: m.Err.Usage,
@@ -102,9 +102,9 @@ func interruptedStep(m AttemptEnded, p events.Purpose) events.StepInterrupted {
 	return e
 }
 
-// completedStep records the answer, and the results of those of its calls that
-// are settled without running.
-func completedStep(s State, m AttemptEnded) []events.Event {
+// completedStep records the answer, and what becomes at once of those of its calls
+// that no runner is given.
+func completedStep(s State, m AttemptEnded, at events.Time) []events.Event {
 	a := m.Answer
 	e := events.StepCompleted{
 		Step: m.Step, Attempt: m.Attempt, Stop: a.Stop, RawStop: a.RawStop, Usage: a.Usage,
@@ -130,7 +130,7 @@ func completedStep(s State, m AttemptEnded) []events.Event {
 	if st.Purpose != events.PurposeAnswer {
 		return []events.Event{e}
 	}
-	calls := settleCalls(&e, s.effective(s.f.Current), m.Schemas)
+	calls := settleCalls(&e, s.effective(s.f.Current), m.Schemas, at)
 	return append([]events.Event{e}, calls...)
 }
 
@@ -212,6 +212,8 @@ func decideTimer(s State, m TimerDue) []events.Event {
 			return nil
 		}
 		return []events.Event{settledByRule(m.Name.Call, c.settledWithout(events.ToolTimeout), "")}
+	case protocol.TimerQuestion:
+		return s.expire(m.Name)
 	case protocol.TimerEnd:
 		if turn, _ := s.Running(); !s.Interrupting() || turn != m.Name.Turn {
 			return nil

@@ -41,10 +41,11 @@ func settledByRule(id events.CallID, status events.ToolStatus, said string) even
 	}
 }
 
-// settleCalls gives the calls of a step that must not run their results.
-// Arguments over their limit are taken out of the answer; the result says so.
+// settleCalls gives the calls of a step that must not run their results, and begins
+// those that no runner is given. Arguments over their limit are taken out of the
+// answer; the result says so.
 func settleCalls(
-	e *events.StepCompleted, settings events.Effective, schemas map[events.Digest]*Schema,
+	e *events.StepCompleted, settings events.Effective, schemas map[events.Digest]*Schema, at events.Time,
 ) []events.Event {
 	var list []events.Event
 	exclusive := callsIn(e.Parts) > 1 && slices.ContainsFunc(e.Parts, func(p events.Part) bool {
@@ -56,8 +57,10 @@ func settleCalls(
 		if p.Type != events.PartCall {
 			continue
 		}
+		id := events.CallID{Turn: e.Step.Turn, Step: e.Step.Step, Ordinal: p.Ordinal}
 		var status events.ToolStatus
 		var said string
+		var begun []events.Event
 		size := len(p.Arguments)
 		if size > events.MaxArgumentsBytes {
 			p.Arguments = ""
@@ -73,10 +76,12 @@ func settleCalls(
 			status = events.ToolInvalid
 			said = fmt.Sprintf("The arguments have %d bytes, at most %d are allowed.", size, events.MaxArgumentsBytes)
 		default:
-			status, said = judge(*p, settings, schemas)
+			if status, said = judge(*p, settings, schemas); status == "" {
+				begun, status, said = beginBuiltIn(id, *p, settings, at)
+			}
 		}
+		list = append(list, begun...)
 		if status != "" {
-			id := events.CallID{Turn: e.Step.Turn, Step: e.Step.Step, Ordinal: p.Ordinal}
 			list = append(list, settledByRule(id, status, said))
 		}
 	}
@@ -89,7 +94,10 @@ func judge(p events.Part, settings events.Effective, schemas map[events.Digest]*
 	if !ok {
 		return events.ToolNotFound, fmt.Sprintf("There is no tool named %q.", events.Shorten(p.Name, maxTitleChars))
 	}
-	schema, ok := schemas[tool.Manifest]
+	schema, ok := known().schemas[tool.Manifest]
+	if !ok {
+		schema, ok = schemas[tool.Manifest]
+	}
 	if !ok {
 		return events.ToolInvalid, "The tool's schema could not be read. The call was not run."
 	}

@@ -127,6 +127,12 @@ func (s *State) fold(e events.Event) {
 		c.Starts++
 	case events.ToolCompleted:
 		s.call(e.Call).Result = &result{Status: e.Status, Parts: e.Parts, IsError: e.IsError}
+	case events.QuestionAsked:
+		s.askQuestion(e)
+	case events.QuestionHeld:
+		s.holdQuestion(e)
+	case events.QuestionAnswered:
+		// The call's result, in the same commit, is what is decided on.
 	}
 }
 
@@ -246,10 +252,14 @@ func (s *State) remember(c events.Commit) {
 			r.Turn = e.Turn
 		case events.CommandRejected:
 			r.OK, r.Code, r.Message, r.Status = false, e.Code, e.Message, e.Status
+		case events.QuestionHeld:
+			r.Turn = e.Call.Turn
+		case events.QuestionAnswered:
+			r.Turn = e.Call.Turn
 		case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
-			events.ToolRequested, events.ToolStarted, events.ToolCompleted:
+			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked:
 		}
 	}
 	s.f.Decided = max(s.f.Decided, c.Cause.Sequence)

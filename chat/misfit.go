@@ -49,6 +49,12 @@ func (s State) misfit(e events.Event) string {
 		return s.misfitCall(e.Call)
 	case events.ToolCompleted:
 		return s.misfitCall(e.Call)
+	case events.QuestionAsked:
+		return s.misfitAsked(e)
+	case events.QuestionHeld:
+		return s.misfitQuestion(e.Call)
+	case events.QuestionAnswered:
+		return s.misfitQuestion(e.Call)
 	}
 	panic(fmt.Sprintf("chat: no judgement of %T", e)) // the set is closed: a case is missing above
 }
@@ -146,15 +152,21 @@ func (s State) misfitCall(id events.CallID) string {
 }
 
 // undone says what a commit with an answer leaves behind that nobody can do: a
-// call with arguments that are none. Who decides settles it in the same commit.
+// call with arguments that are none, or of a tool that no runner has and that has
+// not begun. Who decides settles it in the same commit.
 func (s State) undone() string {
 	t, st := s.lastStep()
 	if st == nil {
 		return ""
 	}
+	settings := s.effective(t)
 	for i := range st.Calls {
-		if c := &st.Calls[i]; c.open() && !c.runnable() {
+		c := &st.Calls[i]
+		if c.open() && !c.runnable() {
 			return fmt.Sprintf("call %s is open, and its arguments are no object", t.callID(st, c))
+		}
+		if tool, ok := findTool(settings, c.Tool); ok && c.open() && tool.Group == "" && c.Question == nil {
+			return fmt.Sprintf("call %s is open, and nobody has it", t.callID(st, c))
 		}
 	}
 	return ""

@@ -56,15 +56,20 @@ func (s State) owedStep(turn int, st *step) []protocol.Work {
 	return nil
 }
 
-// owedCalls is the work of each call that was handed out, and its deadline.
+// owedCalls is the work of each call that was handed out, and its deadline; of one
+// that asks a person the end of waiting.
 func (s State) owedCalls(t *turn, st *step) []protocol.Work {
 	var list []protocol.Work
 	for i := range st.Calls {
 		c := &st.Calls[i]
+		id := t.callID(st, c)
+		if c.open() && c.Question != nil {
+			list = append(list, s.owedQuestion(id, c.Question))
+		}
 		if !c.open() || c.Requested == nil {
 			continue
 		}
-		r, id := c.Requested, t.callID(st, c)
+		r := c.Requested
 		work := protocol.ToolWork{
 			V: protocol.Version, Tenant: s.f.Tenant, Chat: s.f.Chat, Rev: r.Rev, Call: id, Tool: c.Tool,
 			Group: r.Group, Manifest: r.Manifest, Blob: c.Blob,

@@ -73,8 +73,7 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 	return e
 }
 
-// resolve makes settings into what a turn runs with. A tool that is named but
-// not on offer is left out: the model is not told of it.
+// resolve makes settings into what a turn runs with.
 func resolve(s events.Settings, live Live) events.Effective {
 	e := events.Effective{Model: s.Model, System: s.System, Approval: s.Approval, Pool: live.Pools[s.Model]}
 	if e.Approval == "" {
@@ -89,11 +88,7 @@ func resolve(s events.Settings, live Live) events.Effective {
 	if e.Limits.Steps == 0 {
 		e.Limits.Steps = events.MaxStepsPerTurn
 	}
-	for _, tool := range live.Tools {
-		if len(e.Tools) < MaxTools && (s.Tools == nil || slices.Contains(*s.Tools, tool.Name)) {
-			e.Tools = append(e.Tools, tool) // no more are taken when they are offered
-		}
-	}
+	e.Tools = offeredTools(s, live)
 	return e
 }
 

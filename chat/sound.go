@@ -114,6 +114,9 @@ func (st *step) unsound() string {
 		if c := &st.Calls[i]; c.Ordinal != i+1 || c.open() && !c.runnable() {
 			return fmt.Sprintf("has a call %d that cannot be", i+1)
 		}
+		if q := st.Calls[i].Question; q != nil && (unanswerable(q.Questions) != "" || q.Timers < 1 || q.Timers > maxNumber/2) {
+			return fmt.Sprintf("has a call %d with a question that cannot be", i+1)
+		}
 	}
 	return ""
 }

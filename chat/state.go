@@ -149,6 +149,7 @@ type call struct {
 	Arguments string        `json:"arguments"`
 	Blob      events.Digest `json:"blob,omitempty"` // in place of large arguments
 
+	Question  *question  `json:"question,omitempty"` // what it asks a person; no runner has it then
 	Requested *requested `json:"requested,omitempty"`
 	Started   *started   `json:"started,omitempty"`
 	Starts    int        `json:"starts"`

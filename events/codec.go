@@ -37,6 +37,7 @@ var kinds = []kind{
 	as[TurnStarted](), as[TurnInterruptRequested](), as[TurnCompleted](), as[TurnFailed](), as[TurnInterrupted](),
 	as[StepRequested](), as[StepCompleted](), as[StepFailed](), as[StepInterrupted](),
 	as[ToolRequested](), as[ToolStarted](), as[ToolCompleted](),
+	as[QuestionAsked](), as[QuestionHeld](), as[QuestionAnswered](),
 }
 
 var kindOf = func() map[Type]kind {

@@ -89,7 +89,8 @@ func Parts(e Event) []Part {
 		return e.Parts
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
 		InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
-		StepRequested, StepFailed, ToolRequested, ToolStarted:
+		StepRequested, StepFailed, ToolRequested, ToolStarted,
+		QuestionAsked, QuestionHeld, QuestionAnswered:
 	}
 	return nil
 }
@@ -111,7 +112,8 @@ func WithParts(e Event, parts []Part) Event {
 		return e
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
 		InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
-		StepRequested, StepFailed, ToolRequested, ToolStarted:
+		StepRequested, StepFailed, ToolRequested, ToolStarted,
+		QuestionAsked, QuestionHeld, QuestionAnswered:
 	}
 	return e
 }

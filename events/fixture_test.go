@@ -155,6 +155,21 @@ func examples() map[events.Type]example {
 			},
 			events.ToolCompleted{Call: call, Status: events.ToolUnknown},
 		},
+		"question.asked.v1": {
+			events.QuestionAsked{Call: call, Questions: everyQuestion(), TimeoutMS: 90000, Due: noon},
+			events.QuestionAsked{Call: call, Questions: everyQuestion()[:1], TimeoutMS: 120000, Due: noon},
+		},
+		"question.held.v1": {
+			events.QuestionHeld{Call: call, Held: true, LeftMS: 45000, Due: noon, By: "user:ann"},
+			events.QuestionHeld{Call: call, LeftMS: 45000, Due: noon},
+		},
+		"question.answered.v1": {
+			events.QuestionAnswered{
+				Call: call, Answers: []events.Answer{{Question: "color", Text: "red"}, {Question: "size", Text: "as large as can be"}},
+				Expired: true, By: "user:ann",
+			},
+			events.QuestionAnswered{Call: call, Answers: []events.Answer{{Question: "color", Text: "red"}}},
+		},
 	}
 }
 
@@ -175,5 +190,16 @@ func everyEffective() *events.Effective {
 		}},
 		Approval: events.ApprovalAuto,
 		Limits:   events.Limits{Steps: 10, OutputTokens: 2000},
+	}
+}
+
+func everyQuestion() []events.Question {
+	return []events.Question{
+		{ID: "color", Header: "Color", Text: "Which color?", Options: []events.Option{
+			{Label: "red", Description: "like a rose"}, {Label: "blue", Description: "like the sea"},
+		}},
+		{ID: "size", Header: "Size", Text: "Which size?", Options: []events.Option{
+			{Label: "small", Description: "fits anywhere"}, {Label: "large", Description: "fits all"},
+		}},
 	}
 }

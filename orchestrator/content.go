@@ -45,6 +45,9 @@ func (o *Orchestrator) enter(ctx context.Context, group, runner string, m protoc
 	if m.Group != group {
 		return fmt.Errorf("manifest %q: group %q was not asked to offer it", m.Name, group)
 	}
+	if chat.IsBuiltIn(m.Name) {
+		return fmt.Errorf("manifest %q: Everturn has a tool of that name itself", m.Name)
+	}
 	if _, err := chat.CompileSchema(m.Schema); err != nil {
 		return fmt.Errorf("manifest %q: %w", m.Name, err)
 	}

@@ -46,6 +46,7 @@ type Orchestrator struct {
 	faults    *faults
 	tools     *registry
 	manifests *manifests
+	builtIns  map[events.Digest]*manifest // of the tools that the core knows
 	attempts  *attempts
 	heads     *heads
 	snapshots *snapshots
@@ -76,7 +77,7 @@ func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 	return &Orchestrator{
 		cfg: cfg, bus: bus, models: models, log: cfg.Log, metrics: m,
 		boxes: newMailboxes(), cache: newCache(cfg.CacheBytes), faults: newFaults(),
-		tools: newRegistry(), manifests: newManifests(), attempts: newAttempts(), heads: newHeads(),
+		tools: newRegistry(), manifests: newManifests(), builtIns: builtInManifests(), attempts: newAttempts(), heads: newHeads(),
 		snapshots: newSnapshots(), requests: newSlots(cfg.Requests),
 		stopping: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
@@ -209,6 +210,7 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 	loops.Go(func() {
 		o.keepOn(taking, "listen for stops", func(ctx context.Context) error { return o.bus.Signals.Stops(ctx, o.attempts.stop) })
 	})
+	loops.Go(func() { o.keepBuiltIns(taking) })
 	loops.Go(func() { o.sweepChats(taking, working) })
 	loops.Go(func() { o.sweepCommands(taking, working) })
 	loops.Go(func() { o.keepOn(taking, "follow the log", o.followHeads) })

@@ -137,6 +137,9 @@ type Tools interface {
 	// Offer stores the manifest by content and enters it under its group and name.
 	Offer(ctx context.Context, e protocol.ToolEntry) error
 
+	// Keep stores a manifest by content and offers nobody the tool.
+	Keep(ctx context.Context, m protocol.Manifest) error
+
 	// Manifest gives a manifest by its digest, also one that is offered no more.
 	Manifest(ctx context.Context, d events.Digest) (protocol.Manifest, error)
 

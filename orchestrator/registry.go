@@ -106,6 +106,12 @@ type manifest struct {
 	schema func() (*chat.Schema, error)
 }
 
+func newManifest(content protocol.Manifest) *manifest {
+	return &manifest{Manifest: content, schema: sync.OnceValues(func() (*chat.Schema, error) {
+		return chat.CompileSchema(content.Schema)
+	})}
+}
+
 func newManifests() *manifests { return &manifests{kept: make(map[events.Digest]*manifest)} }
 
 func (m *manifests) get(d events.Digest) (*manifest, bool) {
@@ -116,9 +122,7 @@ func (m *manifests) get(d events.Digest) (*manifest, bool) {
 }
 
 func (m *manifests) put(d events.Digest, content protocol.Manifest) *manifest {
-	kept := &manifest{Manifest: content, schema: sync.OnceValues(func() (*chat.Schema, error) {
-		return chat.CompileSchema(content.Schema)
-	})}
+	kept := newManifest(content)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.kept) >= maxManifests {
@@ -128,8 +132,39 @@ func (m *manifests) put(d events.Digest, content protocol.Manifest) *manifest {
 	return kept
 }
 
+// keepBuiltIns stores the manifests of the tools that the core knows, for those who
+// read an old turn when they have changed. This process needs none of it.
+func (o *Orchestrator) keepBuiltIns(ctx context.Context) {
+	for _, m := range chat.BuiltIns() {
+		for n := 0; ; n++ {
+			try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
+			err := o.bus.Tools.Keep(try, m)
+			cancel()
+			if err == nil {
+				break
+			}
+			if !o.again(ctx, patience{}, n) {
+				return // whoever starts next stores it
+			}
+		}
+	}
+}
+
+// builtInManifests are those of the tools that the core knows, by digest.
+func builtInManifests() map[events.Digest]*manifest {
+	all := make(map[events.Digest]*manifest)
+	for _, m := range chat.BuiltIns() {
+		_, digest := m.Encode()
+		all[digest] = newManifest(m)
+	}
+	return all
+}
+
 // manifest gives a manifest by digest, from the store if need be.
 func (o *Orchestrator) manifest(ctx context.Context, d events.Digest) (*manifest, error) {
+	if m, ok := o.builtIns[d]; ok {
+		return m, nil
+	}
 	if m, ok := o.manifests.get(d); ok {
 		return m, nil
 	}

@@ -170,6 +170,9 @@ func stopFor(m chat.Message, e events.Event) (protocol.Stop, bool) {
 		if _, own := m.(chat.AttemptEnded); own {
 			return protocol.Stop{}, false // settled by rule before anybody had it
 		}
+		if e.Status == events.ToolOK {
+			return protocol.Stop{}, false // of a person or a client: no runner had it
+		}
 		return protocol.Stop{V: protocol.Version, Turn: e.Call.Turn, Call: &e.Call}, true
 	case events.StepFailed:
 		if _, own := m.(chat.AttemptEnded); own {

@@ -11,6 +11,7 @@ type (
 	Part              = transcript.Part
 	CallStatus        = transcript.CallStatus
 	Call              = transcript.Call
+	Question          = transcript.Question
 	TurnStatus        = transcript.TurnStatus
 	Turn              = transcript.Turn
 	Waiting           = transcript.Waiting
@@ -32,6 +33,7 @@ const (
 	CallWaiting        = transcript.CallWaiting
 	CallRequested      = transcript.CallRequested
 	CallStarted        = transcript.CallStarted
+	CallAsking         = transcript.CallAsking
 	TurnRunning        = transcript.TurnRunning
 	TurnCompleted      = transcript.TurnCompleted
 	TurnFailed         = transcript.TurnFailed

@@ -148,6 +148,12 @@ func (f *fold) event(e events.Event) {
 			c.Status, c.IsError, c.Truncated, c.Blob, c.RanMS = CallStatus(e.Status), e.IsError, e.Truncated, e.Blob, e.Timing.RanMS
 			c.Result = partsOf(e.Parts)
 		})
+	case events.QuestionAsked:
+		f.call(e.Call, func(c *Call) { c.Status, c.Question = CallAsking, &Question{Questions: e.Questions, Due: e.Due} })
+	case events.QuestionHeld:
+		f.question(e.Call, func(q *Question) { q.Held, q.Due, q.LeftMS = e.Held, e.Due, e.LeftMS })
+	case events.QuestionAnswered:
+		f.question(e.Call, func(q *Question) { q.Answers, q.Expired, q.By = e.Answers, e.Expired, e.By })
 	}
 }
 
@@ -274,6 +280,18 @@ func (f *fold) call(id events.CallID, change func(*Call)) {
 	m.Parts = slices.Clone(m.Parts)
 	m.Parts[i].Call = &c
 	m.Rev = f.head.Rev
+}
+
+// question changes what a call of the newest answer asks.
+func (f *fold) question(id events.CallID, change func(*Question)) {
+	f.call(id, func(c *Call) {
+		if c.Question == nil {
+			return
+		}
+		q := *c.Question
+		change(&q)
+		c.Question = &q
+	})
 }
 
 // partsOf is parts for people: what only its provider can read is left out.

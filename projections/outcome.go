@@ -32,10 +32,14 @@ func replyOf(c events.Commit) protocol.Reply {
 			r.Turn = e.Turn
 		case events.TurnInterruptRequested:
 			r.Turn = e.Turn
+		case events.QuestionHeld:
+			r.Turn = e.Call.Turn
+		case events.QuestionAnswered:
+			r.Turn = e.Call.Turn
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
-			events.ToolRequested, events.ToolStarted, events.ToolCompleted:
+			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked:
 		}
 	}
 	return r

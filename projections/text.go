@@ -114,6 +114,11 @@ func (t *TextWriter) call(p Part) {
 	if arguments == "" {
 		arguments = "{}"
 	}
+	if q := p.Call.Question; q != nil {
+		t.indented("-> ", fmt.Sprintf("%s  [%s %s]", oneLine(p.Name), p.Call.ID, p.Call.Status))
+		t.question(q)
+		return
+	}
 	t.indented("-> ", fmt.Sprintf("%s %s  [%s %s]", oneLine(p.Name), arguments, p.Call.ID, p.Call.Status))
 	for _, r := range p.Call.Result {
 		t.indented("   ", shown(r, r.Text+r.JSON))

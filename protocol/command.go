@@ -233,6 +233,8 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 		return decodeBody[Fork](data)
 	case VerbImport:
 		return decodeBody[Import](data)
+	case VerbAnswer:
+		return decodeBody[Answer](data)
 	}
 	return nil, refuse(events.CodeUnknownVerb, "verb %q", verb)
 }

@@ -16,6 +16,7 @@ const (
 	TimerRetry    TimerKind = "retry"    // the next attempt of a step
 	TimerDeadline TimerKind = "deadline" // a call's
 	TimerEnd      TimerKind = "end"      // of a turn that was interrupted
+	TimerQuestion TimerKind = "question" // the end of waiting for an answer
 )
 
 // TimerName is a timer's name taken apart. Which fields are set follows from Kind.
@@ -23,8 +24,9 @@ type TimerName struct {
 	Kind    TimerKind
 	Step    events.StepID // of retry
 	Attempt int           // of retry: the one that failed
-	Call    events.CallID // of deadline
+	Call    events.CallID // of deadline and question
 	Turn    int           // of end
+	Number  int           // of question: counts the timers of the call, from 1
 }
 
 // String is the name as it stands in subjects. It is never used twice in a chat.
@@ -36,6 +38,8 @@ func (n TimerName) String() string {
 		return string(n.Kind) + "-" + n.Call.Token()
 	case TimerEnd:
 		return string(n.Kind) + "-" + strconv.Itoa(n.Turn)
+	case TimerQuestion:
+		return string(n.Kind) + "-" + n.Call.Token() + "-" + strconv.Itoa(n.Number)
 	}
 	panic(fmt.Sprintf("protocol: timer of kind %q", n.Kind))
 }
@@ -54,12 +58,27 @@ func ParseTimerName(s string) (TimerName, error) {
 		n.Call, err = events.ParseCallID(rest, "-")
 		return n, err
 	case TimerEnd:
-		turn, err := strconv.Atoi(rest)
-		if err != nil || turn < 0 || strconv.Itoa(turn) != rest {
+		var ok bool
+		if n.Turn, ok = parseNumber(rest); !ok {
 			return TimerName{}, fmt.Errorf("timer %.70q: want the number of a turn", s)
 		}
-		n.Turn = turn
 		return n, nil
+	case TimerQuestion:
+		i := strings.LastIndexByte(rest, '-')
+		number, ok := parseNumber(rest[i+1:])
+		if i < 0 || !ok {
+			return TimerName{}, fmt.Errorf("timer %.70q: want a call and a number", s)
+		}
+		var err error
+		n.Number = number
+		n.Call, err = events.ParseCallID(rest[:i], "-")
+		return n, err
 	}
 	return TimerName{}, fmt.Errorf("timer %.70q: unknown kind", s)
+}
+
+// parseNumber reads a number that has one spelling.
+func parseNumber(s string) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == s
 }

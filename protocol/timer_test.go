@@ -16,6 +16,9 @@ func TestTimerNames(t *testing.T) {
 		"retry-3-2-12":   {Kind: protocol.TimerRetry, Step: step, Attempt: 12},
 		"deadline-3-2-1": {Kind: protocol.TimerDeadline, Call: call},
 		"end-3":          {Kind: protocol.TimerEnd, Turn: 3},
+
+		"question-3-2-1-1":  {Kind: protocol.TimerQuestion, Call: call, Number: 1},
+		"question-3-2-1-12": {Kind: protocol.TimerQuestion, Call: call, Number: 12},
 	} {
 		if got := name.String(); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -31,6 +34,7 @@ func TestTimerNamesThatAreNone(t *testing.T) {
 	for _, s := range []string{
 		"", "-", "retry", "retry-", "retry-3-2", "retry-3-2-1-1", "retry-3-2-a", "retry-3-2--1", "deadline-3-2", "deadline-3.2.1",
 		"end", "end-", "end--1", "end-+1", "end-01", "end-1-1", "end-x", "End-1", "approval-3-2-1", "end-99999999999999999999",
+		"question", "question-", "question-3-2-1", "question-3-2-1-", "question-3-2-1-x", "question-3-2-1-01", "question--1",
 		strings.Repeat("a", 10_000),
 	} {
 		got, err := protocol.ParseTimerName(s)
@@ -52,6 +56,7 @@ func TestTimerNamesRoundTrip(t *testing.T) {
 			{Kind: protocol.TimerRetry, Step: events.StepID{Turn: turn, Step: step}, Attempt: last},
 			{Kind: protocol.TimerDeadline, Call: events.CallID{Turn: turn, Step: step, Ordinal: last}},
 			{Kind: protocol.TimerEnd, Turn: turn},
+			{Kind: protocol.TimerQuestion, Call: events.CallID{Turn: turn, Step: step, Ordinal: last}, Number: number.Draw(t, "number")},
 		}).Draw(t, "name")
 	})
 	rapid.Check(t, func(t *rapid.T) {

@@ -73,6 +73,8 @@ func TestCommandWire(t *testing.T) {
 		{"minimal", protocol.Fork{V: 1, Chat: "oslo"}},
 		{"full", protocol.Import{V: 1, History: digest, Missing: []events.Digest{digest}, Title: "Trip"}},
 		{"minimal", protocol.Import{V: 1, History: digest}},
+		{"full", protocol.Answer{V: 1, Call: call, Answers: []events.Answer{{Question: "color", Text: "red"}}, Hold: new(true)}},
+		{"minimal", protocol.Answer{V: 1, Call: call, Answers: []events.Answer{{Question: "color", Text: "red"}}}},
 	} {
 		verb := string(tt.want.Verb())
 		seen[tt.want.Verb()] = true

@@ -56,6 +56,15 @@ func (t *Tools) Offer(ctx context.Context, e protocol.ToolEntry) error {
 	return translate(err, "offer tool %s", e.Manifest.Name)
 }
 
+// Keep stores a manifest by content and offers nobody the tool.
+func (t *Tools) Keep(ctx context.Context, m protocol.Manifest) error {
+	content, digest := m.Encode()
+	if err := t.blobs.put(ctx, manifestBlob(digest), content); err != nil {
+		return fmt.Errorf("keep the manifest of tool %s: %w", m.Name, err)
+	}
+	return nil
+}
+
 // Manifest gives a manifest by its digest, also one that is offered no more.
 func (t *Tools) Manifest(ctx context.Context, d events.Digest) (protocol.Manifest, error) {
 	content, err := t.blobs.get(ctx, manifestBlob(d), d)

@@ -29,7 +29,7 @@ type chatCommand struct {
 	JSON bool     `help:"Print everything that happens as JSON, one object a line."`
 }
 
-const chatHelp = `Each line is said to the assistant. Ctrl-C stops the turn that runs, once more
+const chatHelp = `Each line is said to the assistant, or answers what it asks. Ctrl-C stops the turn that runs, once more
 leaves; the turn goes on then. /quit leaves, and so does Ctrl-C between turns.
 /attach FILE sends an image or another file along with the next line.
 /help shows this; a line that begins with // is said with one slash.
@@ -75,6 +75,8 @@ type talk struct {
 	failed  string // why the last turn failed
 
 	attached []events.Part // go along with the next line
+	lines    <-chan line
+	asking   *asking // what the model asks; the next lines answer it
 }
 
 // begin makes the chat or shows what was said in it, and begins to watch.
@@ -103,7 +105,7 @@ func (t *talk) begin(ctx context.Context) (err error) {
 
 // run says line after line until there are no more.
 func (t *talk) run(ctx context.Context) error {
-	lines := readLines(ctx, t.s.stdin)
+	t.lines = readLines(ctx, t.s.stdin)
 	for {
 		if t.person {
 			fmt.Fprint(t.s.stdout, "> ")
@@ -114,7 +116,7 @@ func (t *talk) run(ctx context.Context) error {
 				fmt.Fprintln(t.s.stdout) // the prompt stands there
 			}
 			return cli.Signalled(sig)
-		case line, ok := <-lines:
+		case line, ok := <-t.lines:
 			switch {
 			case !ok || line.text == "/quit":
 				return t.verdict(line.err)
@@ -194,11 +196,23 @@ func (t *talk) say(ctx context.Context, text string) error {
 		})
 		ended <- result{turn, err}
 	}()
+	defer t.release()
 	interrupted := false
 	for {
+		var lines <-chan line
+		if t.asking != nil {
+			lines = t.lines
+		}
 		select {
+		case line, ok := <-lines:
+			if !ok || line.err != nil {
+				t.release() // the question's own time decides; the end is seen when the turn is over
+			} else if err := t.answer(ctx, line.text); err != nil {
+				return err
+			}
 		case sight := <-sights:
 			shown.see(sight)
+			t.notice(ctx, sight)
 		case sig := <-t.signals:
 			if interrupted || sig != os.Interrupt {
 				cancel()

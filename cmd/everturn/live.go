@@ -118,6 +118,10 @@ func (v *liveView) event(e events.Event) {
 		}
 		v.line()
 		v.attachments(e.Parts)
+	case events.QuestionAsked:
+		v.question(e)
+	case events.QuestionAnswered:
+		v.answered(e)
 	case events.TurnCompleted, events.TurnFailed:
 		v.line()
 	case events.TurnInterrupted:
@@ -126,7 +130,7 @@ func (v *liveView) event(e events.Event) {
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputWithdrawn,
 		events.TurnStarted, events.TurnInterruptRequested, events.StepInterrupted,
-		events.ToolRequested, events.ToolStarted:
+		events.ToolRequested, events.ToolStarted, events.QuestionHeld:
 	}
 }
 

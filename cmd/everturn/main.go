@@ -32,6 +32,7 @@ type grammar struct {
 	Interrupt   interruptCommand   `cmd:"" help:"Stop a turn."`
 	Retry       retryCommand       `cmd:"" help:"Ask the model once more for the step that failed."`
 	Continue    continueCommand    `cmd:"" help:"Go on where a turn stopped."`
+	Answer      answerCommand      `cmd:"" help:"Answer what the assistant asks, or stop the clock of its question."`
 	Withdraw    withdrawCommand    `cmd:"" help:"Take back an input that waits."`
 	Configure   configureCommand   `cmd:"" help:"Change a chat's settings, from its next turn on."`
 	Rename      renameCommand      `cmd:"" help:"Give a chat a title."`

@@ -89,6 +89,31 @@ func Tools(t *testing.T, r Rig) {
 			_, err := b.Tools.Manifest(b.ctx, events.DigestOf([]byte("missing")))
 			b.want(err, protocol.ErrNotFound)
 		}},
+		{"a manifest that is kept is found by all, and its tool is not on offer", func(b *bench) {
+			b.must(b.Tools.Offer(b.ctx, entry("apple", "r1")))
+			kept := manifest("zebra")
+			_, digest := kept.Encode()
+			for range 2 { // every process keeps what it knows, whenever it starts
+				b.must(b.Tools.Keep(b.ctx, kept))
+			}
+			m, err := b.Other.Tools.Manifest(b.ctx, digest)
+			b.must(err)
+			if diff := cmp.Diff(kept, m); diff != "" {
+				b.Errorf("manifest (-want +got):\n%s", diff)
+			}
+			told := make(chan []protocol.ToolEntry, 1)
+			b.background(func(ctx context.Context) error {
+				return b.Other.Tools.Watch(ctx, func(all []protocol.ToolEntry) {
+					select {
+					case told <- slices.Clone(all):
+					default: // the first list is the one
+					}
+				})
+			})
+			if diff := cmp.Diff([]protocol.ToolEntry{entry("apple", "r1")}, <-told); diff != "" {
+				b.Errorf("entries (-want +got):\n%s", diff)
+			}
+		}},
 		{"offered tools are watched by all, sorted, and a new manifest replaces the old", func(b *bench) {
 			b.must(b.Tools.Offer(b.ctx, entry("zebra", "r1")))
 			b.must(b.Tools.Offer(b.ctx, entry("apple", "r1")))

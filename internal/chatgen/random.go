@@ -58,6 +58,9 @@ func (d *Driver) Take(m chat.Message) {
 func (d *Driver) Next() chat.Message {
 	d.Wait(time.Duration(d.chance.IntN(3_000)-200) * time.Millisecond)
 	work := d.work()
+	if call, ok := d.asking(); ok && d.yes(2) {
+		return d.answer(call)
+	}
 	switch n := d.chance.IntN(100); {
 	case n < 7:
 		return d.again()
@@ -115,7 +118,9 @@ func (d *Driver) wish() chat.Message {
 	if open && !d.yes(3) {
 		turn = running
 	}
-	switch d.chance.IntN(24) {
+	switch d.chance.IntN(25) {
+	case 24:
+		return d.answer(events.CallID{Turn: turn, Step: 1, Ordinal: 1})
 	case 0, 12, 13:
 		return d.command(protocol.Interrupt{V: v, Turn: turn, Reason: "enough"})
 	case 1:
@@ -196,6 +201,9 @@ func (d *Driver) settings() events.Settings {
 	}
 	if d.yes(6) {
 		s.Tools = &[]string{ToolRead, ToolAppend, ToolUnoffered}
+		if !d.yes(3) {
+			s.Tools = &[]string{ToolRead, ToolSolo, chat.ToolAskUser}
+		}
 	}
 	return s
 }
@@ -279,13 +287,16 @@ func (d *Driver) parts() []events.Part {
 func (d *Driver) call() events.Part {
 	names := []string{
 		ToolRead, ToolRead, ToolRead, ToolCount, ToolPut, ToolPut, ToolAppend, ToolAppend, ToolAppend, ToolBoth, ToolBoth, ToolBoth,
-		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolUnoffered,
+		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolUnoffered, chat.ToolAskUser, chat.ToolAskUser, chat.ToolAskUser,
 	}
 	arguments := []string{
 		ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, "", "", "null", ArgumentsWrong, ArgumentsCut, "[]",
 	}
 	ids := []string{"", "call_1", "call_1", "call_2", "not an id", "call_1_1_1"}
 	p := Call(names[d.chance.IntN(len(names))], arguments[d.chance.IntN(len(arguments))])
+	if p.Name == chat.ToolAskUser && !d.yes(8) {
+		p.Arguments = []string{ArgumentsQuestion, ArgumentsQuestion, ArgumentsQuestion, ArgumentsNoOptions}[d.chance.IntN(4)]
+	}
 	p.ProviderID = ids[d.chance.IntN(len(ids))]
 	return p
 }

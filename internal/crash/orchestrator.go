@@ -165,6 +165,11 @@ type registry struct {
 	points *Points
 }
 
+// Keep implements [orchestrator.Tools].
+func (r registry) Keep(ctx context.Context, m protocol.Manifest) error {
+	return r.points.around(events.Key{}, "keep manifest", func() error { return r.Tools.Keep(ctx, m) })
+}
+
 // Offer implements [orchestrator.Tools].
 func (r registry) Offer(ctx context.Context, e protocol.ToolEntry) error {
 	return r.points.around(events.Key{}, "enter tool", func() error { return r.Tools.Offer(ctx, e) })

@@ -95,6 +95,16 @@ func (t tools) Offer(ctx context.Context, e protocol.ToolEntry) error {
 	return err
 }
 
+func (t tools) Keep(ctx context.Context, m protocol.Manifest) error {
+	_, digest := m.Encode()
+	_, err := step(ctx, t.p, Op{Kind: "tools.keep", Subject: m.Name, Stage: StageWrite}, func(Fate) (struct{}, error) {
+		t.p.server.manifests[digest] = m
+		t.p.server.change()
+		return struct{}{}, nil
+	})
+	return err
+}
+
 func (t tools) Manifest(ctx context.Context, d events.Digest) (protocol.Manifest, error) {
 	return step(ctx, t.p, Op{Kind: "tools.manifest", Subject: string(d), Stage: StageRead}, func(Fate) (protocol.Manifest, error) {
 		m, ok := t.p.server.manifests[d]

@@ -54,6 +54,18 @@ func about(e events.Event) subject {
 		return subject{call: e.Call, said: fmt.Sprintf("call %s by %s", e.Call, e.Runner)}
 	case events.ToolCompleted:
 		return subject{call: e.Call, said: fmt.Sprintf("call %s: %s", e.Call, e.Status)}
+	case events.QuestionAsked:
+		return subject{call: e.Call, said: fmt.Sprintf("call %s asks until %s", e.Call, e.Due)}
+	case events.QuestionHeld:
+		if e.Held {
+			return subject{call: e.Call, said: fmt.Sprintf("call %s is held", e.Call)}
+		}
+		return subject{call: e.Call, said: fmt.Sprintf("call %s runs on until %s", e.Call, e.Due)}
+	case events.QuestionAnswered:
+		if e.Expired {
+			return subject{call: e.Call, said: fmt.Sprintf("call %s: nobody answered", e.Call)}
+		}
+		return subject{call: e.Call, said: fmt.Sprintf("call %s", e.Call)}
 	}
 	return subject{}
 }

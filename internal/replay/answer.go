@@ -46,7 +46,7 @@ func (h *History) answers(c events.Commit, e events.StepCompleted, ended chat.At
 	ended.Schemas = all
 	list := []guess{{message: ended}}
 	if len(known) < len(all) {
-		list[0].verdicts = h.believing(ended, known, settled)
+		list[0].verdicts = h.believing(ended, known, c.Events[1:])
 	}
 	if len(fewer) < len(all) {
 		ended.Schemas = fewer
@@ -150,8 +150,9 @@ func anything() *chat.Schema {
 // Which calls come before a schema at all is found by deciding without any: the
 // others are decided upon as ever.
 func (h *History) believing(
-	ended chat.AttemptEnded, known map[events.Digest]*chat.Schema, settled map[events.CallID]events.ToolCompleted,
+	ended chat.AttemptEnded, known map[events.Digest]*chat.Schema, logged []events.Event,
 ) func([]events.Event) []events.Event {
+	settled := settledIn(logged)
 	return func(decided []events.Event) []events.Event {
 		if len(decided) == 0 {
 			return decided
@@ -169,6 +170,10 @@ func (h *History) believing(
 				continue
 			}
 			call := callOf(completed.Step, p)
+			if p.Blob != "" && chat.IsBuiltIn(p.Name) { // what it asks cannot be had
+				decided, now = slices.Concat(decided[:1], logged), settled
+			}
+			list = append(list, begun(decided, call)...)
 			result, given := now[call]
 			if r := settled[call]; r.Status == events.ToolInvalid && unread[call].Status == events.ToolInvalid &&
 				inJSON(unread[call]) != inJSON(result) {

@@ -36,10 +36,17 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 			at = e.Deadline.Add(-time.Duration(e.TimeoutMS)*time.Millisecond - events.Dead)
 		case events.ToolStarted:
 			at = e.At
+		case events.QuestionAsked:
+			at = e.Due.Add(-time.Duration(e.TimeoutMS) * time.Millisecond)
+		case events.QuestionHeld:
+			at = e.Due.Add(-events.MaxHold)
+			if !e.Held {
+				at = e.Due.Add(-time.Duration(e.LeftMS) * time.Millisecond)
+			}
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
 			events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepRequested, events.StepCompleted,
-			events.StepFailed, events.StepInterrupted, events.ToolCompleted:
+			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered:
 			// It says nothing of when it was decided.
 		}
 		if at < c.At && c.At.Sub(at) <= before && !slices.Contains(list, at) {

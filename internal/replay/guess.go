@@ -111,6 +111,9 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		return list
 	}
 	verb := protocol.Verb(c.Cause.Verb)
+	if verb == protocol.VerbAnswer {
+		return h.answersOf(c, of)
+	}
 	switch e := c.Events[0].(type) {
 	case events.CommandRejected:
 		switch {
@@ -146,7 +149,8 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		return of(protocol.Interrupt{V: protocol.Version, Turn: e.Turn, Reason: e.Reason}), true
 	case events.ChatArchived, events.ChatUnarchived, events.TurnStarted, events.TurnCompleted, events.TurnFailed,
 		events.TurnInterrupted, events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
-		events.ToolRequested, events.ToolStarted, events.ToolCompleted:
+		events.ToolRequested, events.ToolStarted, events.ToolCompleted,
+		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered:
 		// The verb is all that was said, or cannot have had this outcome.
 	}
 	return of(bodyOf(verb, 0)), bodyOf(verb, 0) != nil
@@ -188,6 +192,8 @@ func bodyOf(verb protocol.Verb, turn int) protocol.Body {
 		return protocol.Fork{V: v}
 	case protocol.VerbImport:
 		return protocol.Import{V: v}
+	case protocol.VerbAnswer:
+		return nil // it says which call
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ func (k *known) read(c events.Commit) {
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
 			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
-			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested:
+			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
+			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered:
 			// Nothing that a message is made from.
 		}
 	}

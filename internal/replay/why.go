@@ -153,6 +153,8 @@ func sets(e events.Event, name protocol.TimerName) bool {
 		return ok && f.Step == name.Step && f.Attempt == name.Attempt
 	case protocol.TimerDeadline:
 		return isRequestOf(e, name.Call)
+	case protocol.TimerQuestion:
+		return setsQuestion(e, name.Call)
 	case protocol.TimerEnd:
 		r, ok := e.(events.TurnInterruptRequested)
 		return ok && r.Turn == name.Turn

@@ -33,7 +33,8 @@ func (h *History) attempts(c events.Commit) ([]guess, bool) {
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn, events.TurnStarted,
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
-		events.StepRequested, events.ToolRequested, events.ToolStarted, events.ToolCompleted:
+		events.StepRequested, events.ToolRequested, events.ToolStarted, events.ToolCompleted,
+		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered:
 		// No attempt begins so.
 	}
 	return []guess{{message: chat.AttemptLost{Step: step, Attempt: attempt}}}, true
@@ -79,7 +80,8 @@ func (h *History) claims(c events.Commit) []guess {
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn, events.TurnStarted,
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
-		events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested:
+		events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
+		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered:
 		// Whatever it is, a claim does not bring it about.
 	}
 	return []guess{{message: m}}

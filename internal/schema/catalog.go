@@ -75,6 +75,7 @@ func commands() []body {
 		command[protocol.Continue]().short(),
 		command[protocol.Fork]("chat").short(),
 		command[protocol.Import]("history").short(),
+		command[protocol.Answer]("call").short(),
 	}
 }
 

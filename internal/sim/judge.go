@@ -18,6 +18,7 @@ import (
 
 // resolved is the command with what could not be known before.
 func (r *run) resolved(c command) command {
+	c = r.asked(c)
 	if !strings.Contains(string(c.body), newest) {
 		return c
 	}
@@ -236,7 +237,7 @@ func (r *run) judgeEffects() {
 	for _, k := range r.server.Chats() {
 		for _, id := range sorted(calls[k]) {
 			c := calls[k][id]
-			if c.result != nil && c.result.Status == events.ToolOK && !ran[k][id] {
+			if c.requested != nil && c.result != nil && c.result.Status == events.ToolOK && !ran[k][id] { // else a person answered it
 				r.breaks("%s: call %s has the result ok and never ran", k, id)
 			}
 		}

@@ -179,6 +179,10 @@ func (p *provider) answer(draw *rand.Rand, r model.Request, bad bool) *model.Ans
 		a.Parts = append(a.Parts, events.Text("One moment."))
 	}
 	a.Stop = events.StopCalls
+	if asks := p.asks(draw, r); len(asks) > 0 {
+		a.Parts = append(a.Parts, asks...)
+		return a
+	}
 	n := pick(draw, 1, 1, 2, 3)
 	if bad && draw.IntN(40) == 0 {
 		n = events.MaxCallsPerStep + 1

@@ -326,7 +326,7 @@ func (r *run) atRest() string {
 	if w := r.server.Work(); len(w) > 0 {
 		return fmt.Sprintf("%d pieces of work are stored, the first is %s", len(w), w[0].Subject)
 	}
-	if n := r.server.Timers(); n > 0 {
+	if n := r.server.Timers(); n > 0 && !r.server.Next().After(time.Now().Add(restTime)) { // else none that is owed
 		return fmt.Sprintf("%d timers are set", n)
 	}
 	return ""

@@ -71,7 +71,7 @@ func (h *history) ending(t *turn) {
 // when the commit of their step ends.
 func (h *history) settles(s *step) {
 	for _, c := range s.openCalls() {
-		if c.asked != h.here || c.requested.known() {
+		if c.asked != h.here || c.requested.known() || c.question.asked.known() {
 			continue
 		}
 		if _, why := h.barred(c); why != "" {
@@ -109,6 +109,9 @@ func (h *history) runnable(s *step) []*call {
 	}
 	var list []*call
 	for _, c := range s.openCalls() {
+		if c.question.asked.known() {
+			continue // a person answers it, and nobody waits for that
+		}
 		alone := !h.turn.parallel(c)
 		if alone && len(list) > 0 {
 			break

@@ -24,6 +24,7 @@ type call struct {
 	starts    int
 	result    Place
 	status    events.ToolStatus
+	question  question
 }
 
 // callsOf judges I7 for a completed step and gives its calls.
@@ -75,6 +76,9 @@ func (h *history) toolRequested(e events.ToolRequested) {
 	}
 	if c.result.known() {
 		h.breaks(RuleLicence, c.result, "%s is handed out after its result", what)
+	}
+	if e.Group == "" {
+		h.breaks(RuleLicence, c.asked, "%s is handed out to nobody: its tool is no runner's", what)
 	}
 	if key := protocol.IdempotencyKey(h.owner(), e.Call); e.Key != key {
 		h.breaks(RuleCalls, c.asked, "%s has the key %s, not its own, %s", what, e.Key, key)

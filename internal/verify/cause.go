@@ -72,6 +72,9 @@ func (h *history) timerBrings(e events.Event) (Rule, bool) {
 	case protocol.TimerDeadline:
 		e, ok := e.(events.ToolCompleted)
 		return RuleResults, ok && e.Call == name.Call
+	case protocol.TimerQuestion:
+		e, ok := e.(events.QuestionAnswered)
+		return RuleResults, ok && e.Call == name.Call && e.Expired // which of its timers is judged with the answer
 	case protocol.TimerEnd:
 		switch e := e.(type) {
 		case events.StepInterrupted:
@@ -95,6 +98,8 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		if v == protocol.VerbRetry || v == protocol.VerbContinue {
 			return string(e.Cause) == string(v)
 		}
+	case events.QuestionHeld:
+		return v == protocol.VerbAnswer
 	default:
 		// By its name alone.
 	}
@@ -105,6 +110,7 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		protocol.VerbUnarchive: events.ChatUnarchived{}, protocol.VerbWithdraw: events.InputWithdrawn{},
 		protocol.VerbRetry: events.TurnStarted{}, protocol.VerbContinue: events.TurnStarted{},
 		protocol.VerbFork: events.ChatInherited{}, protocol.VerbImport: events.ChatInherited{},
+		protocol.VerbAnswer: events.QuestionAnswered{},
 	}
 	want, known := brings[v]
 	return !known || want.EventType() == e.EventType()
@@ -121,10 +127,12 @@ func leads(e events.Event) (Rule, bool) {
 		return RuleAttempts, true
 	case events.ToolStarted:
 		return RuleLicence, true
+	case events.QuestionHeld, events.QuestionAnswered:
+		return RuleResults, true
 	case events.ChatCreated, events.ChatInherited, events.CommandRejected, events.CommandNoted: // judged as what they are
 	case events.ChatUnarchived: // an input brings a chat back
 	case events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
-		events.StepRequested, events.ToolRequested, events.ToolCompleted: // they follow
+		events.StepRequested, events.ToolRequested, events.ToolCompleted, events.QuestionAsked: // they follow
 	}
 	return "", false
 }

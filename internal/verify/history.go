@@ -144,6 +144,12 @@ func (h *history) event(e events.Event, index int) {
 		h.toolStarted(e)
 	case events.ToolCompleted:
 		h.toolCompleted(e)
+	case events.QuestionAsked:
+		h.questionAsked(e)
+	case events.QuestionHeld:
+		h.questionHeld(e)
+	case events.QuestionAnswered:
+		h.questionAnswered(e)
 	}
 }
 

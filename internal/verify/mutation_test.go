@@ -21,6 +21,7 @@ func mutations() []mutation {
 	return slices.Concat(
 		chainMutations(), turnMutations(), outcomeMutations(), stepMutations(), callMutations(), licenceMutations(),
 		orderMutations(), resultMutations(), restMutations(), limitMutations(), endMutations(), inheritMutations(),
+		questionMutations(),
 	)
 }
 

@@ -87,6 +87,7 @@ const (
 	CallWaiting   CallStatus = "waiting"   // for other calls of its step
 	CallRequested CallStatus = "requested" // handed out to a tool runner
 	CallStarted   CallStatus = "started"   // a runner has leave to run it
+	CallAsking    CallStatus = "asking"    // a person, whose answer it waits for
 )
 
 // Call is what became of a call.
@@ -98,6 +99,19 @@ type Call struct {
 	Truncated bool          `json:"truncated,omitempty"` // the model read only a part, too
 	Blob      events.Digest `json:"blob,omitempty"`      // of the whole result
 	RanMS     int64         `json:"ran_ms,omitempty"`
+	Question  *Question     `json:"question,omitempty"` // of a call that asks a person
+}
+
+// Question is what a call asks a person, and what was answered. While the status
+// of the call is asking, anybody may answer.
+type Question struct {
+	Questions []events.Question `json:"questions"`
+	Due       events.Time       `json:"due"`               // then the first option of each is taken
+	Held      bool              `json:"held,omitempty"`    // somebody thinks about it: its clock stands still
+	LeftMS    int64             `json:"left_ms,omitempty"` // of the time to answer, when it was held
+	Answers   []events.Answer   `json:"answers,omitempty"`
+	Expired   bool              `json:"expired,omitempty"` // nobody answered
+	By        string            `json:"by,omitempty"`
 }
 
 // TurnStatus says how a turn stands.

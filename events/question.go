@@ -1,0 +1,85 @@
+package events
+
+import "time"
+
+// Limits of questions to a person.
+const (
+	MaxQuestions       = 3   // of one call
+	MinOptions         = 2   // of a question
+	MaxOptions         = 3   // of a question; those behind them are left out
+	MaxQuestionIDChars = 64  // of a question's id
+	MaxHeaderChars     = 100 // of a question's header, and of an option's label
+	MaxQuestionChars   = 2000
+	MaxOptionChars     = 500  // of what is said about an option
+	MaxAnswerChars     = 4000 // of the answer to one question
+
+	MinQuestionTimeout     = 60 * time.Second
+	MaxQuestionTimeout     = 240 * time.Second
+	DefaultQuestionTimeout = 120 * time.Second // also in place of one outside of those two
+
+	// MaxHold is how long a question may be held. A chat that waits always has an
+	// end in sight.
+	MaxHold = 24 * time.Hour
+)
+
+// Question is one question that a model asks a person.
+type Question struct {
+	ID      string   `json:"id"`     // no other question of the call has it
+	Header  string   `json:"header"` // a few words above it
+	Text    string   `json:"text"`
+	Options []Option `json:"options"` // the one that the model recommends first
+}
+
+// Option is an answer that a model proposes.
+type Option struct {
+	Label       string `json:"label"`       // the answer in a few words
+	Description string `json:"description"` // what follows from it
+}
+
+// Answer is what was answered to one question: the label of an option, or words
+// of the person's own.
+type Answer struct {
+	Question string `json:"question"` // its id
+	Text     string `json:"text"`
+}
+
+// QuestionAsked says that a call of a model waits for a person's answer. It is in
+// the commit of the step that made the call. If nobody answers until Due, the
+// first option of each question is taken.
+type QuestionAsked struct {
+	Call      CallID     `json:"call"`
+	Questions []Question `json:"questions"`  // one to three
+	TimeoutMS int64      `json:"timeout_ms"` // how long an answer is waited for
+	Due       Time       `json:"due"`        // when nobody waits any more
+}
+
+// QuestionHeld says that somebody who looks at a question stopped its clock, or,
+// without Held, let it run on. A question that is held for very long ends, too.
+type QuestionHeld struct {
+	Call   CallID `json:"call"`
+	Held   bool   `json:"held,omitempty"` // its clock stands still
+	LeftMS int64  `json:"left_ms"`        // what is left of the time to answer
+	Due    Time   `json:"due"`            // when nobody waits any more
+	By     string `json:"by,omitempty"`
+}
+
+// QuestionAnswered says what was answered: one answer to each question, in their
+// order. The result of the call is in the same commit.
+type QuestionAnswered struct {
+	Call    CallID   `json:"call"`
+	Answers []Answer `json:"answers"`           // one to each question
+	Expired bool     `json:"expired,omitempty"` // nobody answered in time: these are the first options
+	By      string   `json:"by,omitempty"`
+}
+
+// EventType implements [Event].
+func (QuestionAsked) EventType() Type { return "question.asked.v1" }
+func (QuestionAsked) sealed()         {}
+
+// EventType implements [Event].
+func (QuestionHeld) EventType() Type { return "question.held.v1" }
+func (QuestionHeld) sealed()         {}
+
+// EventType implements [Event].
+func (QuestionAnswered) EventType() Type { return "question.answered.v1" }
+func (QuestionAnswered) sealed()         {}
