@@ -95,8 +95,8 @@ POSITIONS ?= 2000
 DEATHS ?= 4
 
 .PHONY: nodes
-nodes: ## three servers with the shipped configuration, disturbed under load; POSITIONS=20000 DEATHS=10 for more
-	go test -tags processes ./internal/e2e -run '^TestNodes' -v -count=1 -timeout 180m -args -positions=$(POSITIONS) -deaths=$(DEATHS)
+nodes: $(NATS) ## three servers with the shipped configuration, disturbed under load; POSITIONS=20000 DEATHS=10 for more
+	PATH="$(CURDIR)/$(dir $(NATS)):$$PATH" go test -tags processes ./internal/e2e -run '^TestNodes' -v -count=1 -timeout 180m -args -positions=$(POSITIONS) -deaths=$(DEATHS)
 
 .PHONY: upgrade
 upgrade: ## the release before this one and this one on one bus; about 3 min

@@ -249,4 +249,3 @@ func write(t *testing.T, path, content string) {
 		t.Fatal(err)
 	}
 }
-

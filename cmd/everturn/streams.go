@@ -15,9 +15,10 @@ import (
 
 // streamsCommand is `everturn streams`.
 type streamsCommand struct {
-	Print streamsPrint `cmd:"" help:"Print the streams that are to be."`
-	Diff  streamsDiff  `cmd:"" help:"Say what apply would do."`
-	Apply streamsApply `cmd:"" help:"Make the server have them: creates, grows, never shrinks or deletes unasked."`
+	Print   streamsPrint   `cmd:"" help:"Print the streams that are to be."`
+	Diff    streamsDiff    `cmd:"" help:"Say what apply would do."`
+	Apply   streamsApply   `cmd:"" help:"Make the server have them: creates, grows, never shrinks or deletes unasked."`
+	Restore streamsRestore `cmd:"" help:"Make them of a backup, on a server or cluster that nobody uses yet."`
 }
 
 // topologyFlags name the streams.yaml.
@@ -98,6 +99,47 @@ func (c *streamsApply) Run(s *surroundings) error {
 		}
 		return errors.Join(err, s.plan(plan, "nothing to do", c.JSON))
 	})
+}
+
+type streamsRestore struct {
+	remote
+	topologyFlags
+
+	Backup string `arg:"" type:"existingdir" help:"The folder of the backup, with one for each stream, as 'nats stream backup' writes them."`
+	JSON   bool   `help:"Print each stream as one JSON object."`
+}
+
+// Run implements the command. It takes as long as it takes.
+func (c *streamsRestore) Run(s *surroundings) error {
+	t, err := c.load()
+	if err != nil {
+		return err
+	}
+	return c.connected(s, func(nc *nats.Conn, _ *client.Client) error {
+		js, err := c.JetStream(nc)
+		if err != nil {
+			return fmt.Errorf("jetstream: %w", err)
+		}
+		return t.Restore(s.ctx, js, c.Backup, func(r streams.Restored) { s.restored(r, c.JSON) })
+	})
+}
+
+// restored tells of a stream. That it cannot be told is no reason to stop halfway.
+func (s *surroundings) restored(r streams.Restored, asJSON bool) {
+	if asJSON {
+		_ = json.NewEncoder(s.stdout).Encode(struct {
+			Stream   string `json:"stream"`
+			Messages uint64 `json:"messages"`
+			Last     uint64 `json:"last_sequence"`
+			Before   bool   `json:"was_there,omitempty"`
+		}(r))
+		return
+	}
+	what := "restored"
+	if r.Before {
+		what = "is there already:"
+	}
+	fmt.Fprintf(s.stdout, "%s %s: %d messages, last sequence %d\n", what, r.Stream, r.Messages, r.Last)
 }
 
 func (r *remote) jetStream(s *surroundings, do func(ctx context.Context, js jetstream.JetStream) error) error {

@@ -96,18 +96,25 @@ func (n *nodes) freeNodes() []node {
 // routes may not bring, and a context for each user.
 func (n *nodes) made() string {
 	n.t.Helper()
-	store := filepath.Join(n.dir, "made")
-	p, out := n.startPiped("maker", "everturn", "server", "--auth", "--port", "0", "--store", store)
+	made := n.serveWithAccounts("maker", filepath.Join(n.dir, "made"), 0)
+	n.terminate("maker")
+	return made
+}
+
+// serveWithAccounts starts a single server, and gives the folder with what it has
+// made of its accounts.
+func (n *nodes) serveWithAccounts(name, store string, port int) string {
+	n.t.Helper()
+	p, out := n.startPiped(name, "everturn", "server", "--auth", "--port", fmt.Sprint(port), "--store", store)
 	line := bufio.NewScanner(out)
 	if !line.Scan() { // it says who may connect when all is written
 		<-p.done
-		n.t.Fatalf("nothing was made: %v\n%s", p.end, read(p.log))
+		n.t.Fatalf("%s ended: %v\n%s", name, p.end, read(p.log))
 	}
 	go func() { // so that the pipe never breaks; ends with the process
 		for line.Scan() {
 		}
 	}()
-	n.terminate("maker")
 	return filepath.Join(store, "roles")
 }
 
@@ -286,17 +293,29 @@ func (n *nodes) jetStream() jetstream.JetStream {
 // leader is the node that leads a stream.
 func (n *nodes) leader(stream string) string {
 	n.t.Helper()
+	return n.otherLeader(stream, "")
+}
+
+// otherLeader waits until a node leads the stream that is not the one, and gives
+// its name.
+func (n *nodes) otherLeader(stream, one string) string {
+	n.t.Helper()
 	ctx := patient(n.t)
-	for ctx.Err() == nil {
+	for {
 		try, cancel := context.WithTimeout(ctx, healthTry)
 		s, err := n.jetStream().Stream(try, stream)
 		cancel()
-		if err == nil && s.CachedInfo().Cluster != nil && s.CachedInfo().Cluster.Leader != "" {
-			return s.CachedInfo().Cluster.Leader
+		if err == nil && s.CachedInfo().Cluster != nil {
+			if leader := s.CachedInfo().Cluster.Leader; leader != "" && leader != one {
+				return leader
+			}
+		}
+		select {
+		case <-ctx.Done():
+			n.t.Fatalf("stream %s has no leader other than %q: %v", stream, one, err)
+		case <-time.After(poll): // also after an error, which may come at once
 		}
 	}
-	n.t.Fatalf("stream %s has no leader", stream)
-	return ""
 }
 
 // stepDown has another node lead the stream, as `nats stream cluster step-down`
@@ -304,8 +323,7 @@ func (n *nodes) leader(stream string) string {
 func (n *nodes) stepDown(stream string) {
 	n.t.Helper()
 	before := n.leader(stream)
-	ctx := patient(n.t)
-	answer, err := n.jetStream().Conn().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil)
+	answer, err := n.jetStream().Conn().RequestWithContext(patient(n.t), "$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -316,11 +334,7 @@ func (n *nodes) stepDown(stream string) {
 	if err := json.Unmarshal(answer.Data, &said); err != nil || !said.Success {
 		n.t.Fatalf("%s did not step down: %s", stream, answer.Data)
 	}
-	for n.leader(stream) == before {
-		if ctx.Err() != nil {
-			n.t.Fatalf("%s still leads %s", before, stream)
-		}
-	}
+	n.otherLeader(stream, before)
 }
 
 // notOurs has a server lead the stream that this test is not connected to, and
