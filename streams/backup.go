@@ -41,7 +41,7 @@ func (t *Topology) readBackup(folder string) ([]saved, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && a.config.Name == DeadStream:
 		case errors.Is(err, fs.ErrNotExist):
-			problems = append(problems, fmt.Errorf("it has no %s, or not all of it: %w", a.config.Name, err))
+			problems = append(problems, fmt.Errorf("%s is missing, or a part of it: %w", a.config.Name, err))
 		case err != nil:
 			problems = append(problems, err)
 		default:
@@ -49,7 +49,7 @@ func (t *Topology) readBackup(folder string) ([]saved, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, fmt.Errorf("backup %s: %w", folder, errors.Join(problems...))
+		return nil, errors.Join(problems...)
 	}
 	last := slices.IndexFunc(all, func(s saved) bool { return s.name == CommandsStream })
 	return append(slices.Delete(slices.Clone(all), last, last+1), all[last]), nil

@@ -27,6 +27,12 @@ const (
 	interestPause = 20 * time.Millisecond
 )
 
+// codeNameInUse is the server's no to a restore of what is there, or half there.
+const codeNameInUse jetstream.ErrorCode = 10130
+
+// ErrBackup means that a folder has no backup, or not a whole one.
+var ErrBackup = errors.New("no whole backup")
+
 // Restored is a stream that a backup was restored to.
 type Restored struct {
 	Stream   string
@@ -51,7 +57,7 @@ type Restored struct {
 func (t *Topology) Restore(ctx context.Context, js jetstream.JetStream, folder string, tell func(Restored)) error {
 	all, err := t.readBackup(folder)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %s: %w", ErrBackup, folder, err)
 	}
 	for _, s := range all {
 		done, err := s.restore(ctx, js)
@@ -78,6 +84,10 @@ func (s saved) restore(ctx context.Context, js jetstream.JetStream) (Restored, e
 		return have, explain(err)
 	}
 	to, err := s.begin(ctx, js)
+	if codeOf(err) == codeNameInUse {
+		return have, fmt.Errorf("%w, though it is not there: a restore was broken off, or is under way; if none is, `nats stream rm %s` removes what is left of it",
+			err, s.name)
+	}
 	if err != nil {
 		return have, explain(err)
 	}

@@ -2,6 +2,8 @@ package streams_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -181,7 +183,7 @@ func TestABackupMustBeWhole(t *testing.T) {
 			spoil(t, folder)
 			js := clientOf(t, bareServer(t, nil))
 			told, err := restoreAll(t.Context(), t, js, folder)
-			if err == nil || len(told) > 0 {
+			if !errors.Is(err, streams.ErrBackup) || len(told) > 0 {
 				t.Errorf("restored %v, %v", told, err)
 			}
 		})
@@ -225,6 +227,42 @@ func TestWhatCannotBeRestoredIsTakenAway(t *testing.T) {
 	}
 	if last := told[len(told)-1]; last.Stream != streams.CommandsStream || last.Before || last.Messages != 3 {
 		t.Errorf("restored then: %+v", last)
+	}
+}
+
+// Whoever was killed while it restored leaves a name that is taken, and no stream.
+// The error says how to get rid of it.
+func TestWhatIsLeftOfABrokenRestoreIsInTheWay(t *testing.T) {
+	t.Parallel()
+	one, _ := lived(t)
+	folder := saveAll(t, one.js)
+	js := clientOf(t, cluster(t)[0])
+	awaitLeader(t, js)
+	var ask struct {
+		Config json.RawMessage `json:"config"`
+		State  json.RawMessage `json:"state"`
+	}
+	content, err := os.ReadFile(filepath.Join(folder, "LOG_0", "backup.json"))
+	if err == nil {
+		err = json.Unmarshal(content, &ask)
+	}
+	if err == nil {
+		content, err = json.Marshal(ask)
+	}
+	if err == nil {
+		_, err = js.Conn().RequestWithContext(t.Context(), "$JS.API.STREAM.RESTORE.LOG_0", content)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := restoreAll(t.Context(), t, js, folder); err == nil || !strings.Contains(err.Error(), "nats stream rm LOG_0") {
+		t.Errorf("restored beside what is left of another: %v", err)
+	}
+	if err := js.DeleteStream(t.Context(), "LOG_0"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := restoreAll(t.Context(), t, js, folder); err != nil {
+		t.Error(err)
 	}
 }
 

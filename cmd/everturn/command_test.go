@@ -133,6 +133,16 @@ func TestDoctorWithoutAServer(t *testing.T) {
 	}
 }
 
+// A folder without a backup makes nothing, and the message says what is missing.
+func TestStreamsRestoreWithoutABackup(t *testing.T) {
+	t.Parallel()
+	b := dev(t)
+	r := b.command("", "streams", "restore", t.TempDir())
+	if r.code != 2 || r.out != "" || !strings.Contains(r.failure.Error(), "LOG_0 is missing") {
+		t.Errorf("code %d: %v\n%s", r.code, r.failure, r.out)
+	}
+}
+
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -68,7 +68,7 @@ func Code(err error) int {
 	case errors.As(err, &query):
 		return query.Code.Info().Exit
 	case errors.Is(err, connect.ErrSettings), errors.As(err, new(*streams.FileError)), errors.As(err, new(*streams.RefusedError)),
-		errors.As(err, new(*streams.ShardsError)):
+		errors.As(err, new(*streams.ShardsError)), errors.Is(err, streams.ErrBackup):
 		return ExitUsage
 	case errors.Is(err, connect.ErrUnauthorized), errors.Is(err, client.ErrNotAllowed):
 		return ExitUnauthorized
