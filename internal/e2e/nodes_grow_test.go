@@ -47,9 +47,12 @@ func TestNodesGrowFromOne(t *testing.T) {
 
 			began := time.Now()
 			g.backUp()
+			backedUp := time.Now()
 			g.startThree()
+			well := time.Now()
 			g.restore()
-			t.Logf("moved in %v", rounded(time.Since(began)))
+			t.Logf("backed up in %v, three servers well in %v, restored and well in %v",
+				rounded(backedUp.Sub(began)), rounded(well.Sub(backedUp)), rounded(time.Since(well)))
 			r := g.reader()
 			g.unchanged(r, before)
 			g.startEach(nodesInCluster)
