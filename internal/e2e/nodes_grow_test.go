@@ -50,9 +50,11 @@ func TestNodesGrowFromOne(t *testing.T) {
 			backedUp := time.Now()
 			g.startThree()
 			well := time.Now()
-			g.restore()
-			t.Logf("backed up in %v, three servers well in %v, restored and well in %v",
-				rounded(backedUp.Sub(began)), rounded(well.Sub(backedUp)), rounded(time.Since(well)))
+			t.Logf("%s", g.types(g.restoring, fmt.Sprintf("nats://127.0.0.1:%d", g.list[home].clients)))
+			restored := time.Now()
+			g.haveCopies()
+			t.Logf("backed up in %v, three servers well in %v, restored in %v, copies whole in %v",
+				rounded(backedUp.Sub(began)), rounded(well.Sub(backedUp)), rounded(restored.Sub(well)), rounded(time.Since(restored)))
 			r := g.reader()
 			g.unchanged(r, before)
 			g.startEach(nodesInCluster)
@@ -180,10 +182,9 @@ func (g *growth) startThree() {
 	g.untilHealthy()
 }
 
-// restore makes all streams of the backup, and waits until each has its copies.
-func (g *growth) restore() {
+// haveCopies waits until every stream has its copies.
+func (g *growth) haveCopies() {
 	g.t.Helper()
-	g.t.Logf("%s", g.types(g.restoring, fmt.Sprintf("nats://127.0.0.1:%d", g.list[home].clients)))
 	g.untilHealthy()
 	list := g.jetStream().ListStreams(patient(g.t))
 	for info := range list.Info() {
