@@ -9,8 +9,8 @@ import (
 
 // Advance returns what a state brings about by itself, in one round; the caller
 // folds it and asks again until nothing follows. Its order is the order of the
-// rules: open calls, a stop-after tool, the model's own end, the step limit, the
-// next step.
+// rules: open calls, what people want the turn to know, a stop-after tool, the
+// model's own end, the step limit, the next step.
 func Advance(s State, at events.Time, live Live) []events.Event {
 	t, st := s.lastStep()
 	switch {
@@ -25,21 +25,26 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 		return s.meanwhile(asked, at)
 	}
 	if st == nil {
+		if list := s.steer(); list != nil && t.Cause != events.CauseRetry { // that one asks the same again
+			return list
+		}
 		return []events.Event{s.newStep(events.PurposeAnswer)}
 	}
 	switch st.Phase {
 	case phaseOpen, phaseWaiting, phaseCrashed: // pending
 	case phaseFailed:
-		if st.Class == events.ClassContentFilter {
-			return []events.Event{s.completed(events.FinishRefused)}
+		if st.Class != events.ClassContentFilter { // which is an answer: the model will not say it
+			return []events.Event{events.TurnFailed{Turn: t.Number, Class: st.Class, Message: st.Message, Totals: t.totals()}}
 		}
-		return []events.Event{events.TurnFailed{Turn: t.Number, Class: st.Class, Message: st.Message, Totals: t.totals()}}
 	case phaseInterrupted, phaseCompleted, phaseDone: // interrupted only while interrupting
 	}
 	if list, open := s.handOut(at); open {
 		return list
 	}
-	if finish := s.finished(); finish != "" {
+	if list := s.steer(); list != nil {
+		return list
+	}
+	if finish := s.finished(); finish != "" && !t.steeredSince(st.Number) {
 		return []events.Event{s.completed(finish)}
 	}
 	return []events.Event{s.newStep(events.PurposeAnswer)}
@@ -60,32 +65,12 @@ func (s State) meanwhile(asked *step, at events.Time) []events.Event {
 }
 
 // nextTurn starts a turn for what waits. Inputs of the same mode come along
-// with the oldest, each a message of its own.
+// with the first, each a message of its own.
 func (s State) nextTurn(at events.Time, live Live) []events.Event {
 	if len(s.f.Waiting) == 0 || s.f.Stalled {
 		return nil
 	}
-	n := 1
-	for n < len(s.f.Waiting) && s.f.Waiting[n].Mode == s.f.Waiting[0].Mode {
-		n++
-	}
-	return []events.Event{s.turnStarted(events.CauseInput, s.f.Waiting[:n], at, live)}
-}
-
-// finishInterrupt ends an interrupted turn once nothing of it is open.
-func (s State) finishInterrupt() []events.Event {
-	t, st := s.lastStep()
-	if _, asked := s.pending(); asked != nil && asked.Phase == phaseOpen {
-		return nil
-	}
-	if st != nil {
-		for i := range st.Calls {
-			if st.Calls[i].open() {
-				return nil
-			}
-		}
-	}
-	return []events.Event{events.TurnInterrupted{Turn: t.Number, Reason: t.Reason, Totals: t.totals()}}
+	return []events.Event{s.turnStarted(events.CauseInput, batch(s.f.Waiting), at, live)}
 }
 
 // handOut gives out the calls that may run now, and reports whether any call of
@@ -151,13 +136,13 @@ func (s State) finished() events.Finish {
 		}
 	}
 	switch {
-	case st.Stop == events.StopRefused:
+	case st.Phase == phaseFailed, st.Stop == events.StopRefused:
 		return events.FinishRefused
 	case len(st.Calls) == 0 && st.Stop == events.StopLength:
 		return events.FinishLength
 	case len(st.Calls) == 0 && st.Stop != events.StopPaused:
 		return events.FinishComplete
-	case t.answers() >= settings.Limits.Steps:
+	case t.answersSinceInput() >= settings.Limits.Steps:
 		return events.FinishMaxSteps
 	}
 	return ""

@@ -30,11 +30,16 @@ const plainMediaType = "application/octet-stream"
 // well formed. Whoever has the command decided looks at that content first, and
 // says in [Command.Unfit] what does not do.
 func Attached(b protocol.Body) []events.Part {
-	send, ok := b.(protocol.Send)
-	if !ok || attachmentsIn(send.Parts) == 0 { // nearly always: the text need not be repaired twice
+	var said []events.Part // by no other command
+	if send, ok := b.(protocol.Send); ok {
+		said = send.Parts
+	} else if edit, ok := b.(protocol.EditInput); ok {
+		said = edit.Parts
+	}
+	if attachmentsIn(said) == 0 { // nearly always: the text need not be repaired twice
 		return nil
 	}
-	parts, wrong := cleanInput(send.Parts)
+	parts, wrong := cleanInput(said)
 	if wrong != "" {
 		return nil
 	}
@@ -122,11 +127,17 @@ func (s State) attachments() int {
 			n += attachmentsIn(in.Parts)
 		}
 	}
-	for _, t := range s.f.Past {
+	ofTurn := func(t *turn) {
 		count(t.Inputs)
+		for _, taken := range t.Steered {
+			count(taken.Inputs)
+		}
+	}
+	for _, t := range s.f.Past {
+		ofTurn(t)
 	}
 	if s.f.Current != nil {
-		count(s.f.Current.Inputs)
+		ofTurn(s.f.Current)
 	}
 	count(s.f.Waiting)
 	return n

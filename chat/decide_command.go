@@ -2,7 +2,6 @@ package chat
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -40,7 +39,7 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 	case protocol.Create, protocol.Fork, protocol.Import:
 		return rejected(c, events.CodeExists, "this chat exists already", "")
 	case protocol.Send:
-		return decideSend(s, b, c)
+		return decideSend(s, b, c, at)
 	case protocol.Interrupt:
 		return decideInterrupt(s, b, c, at)
 	case protocol.Configure:
@@ -58,10 +57,11 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 		}
 		return facts(events.ChatUnarchived{})
 	case protocol.Withdraw:
-		if !slices.ContainsFunc(s.f.Waiting, func(in input) bool { return in.ID == b.Input }) {
-			return rejected(c, events.CodeUnknownInput, "no input of this id waits", "")
-		}
-		return facts(events.InputWithdrawn{Input: b.Input})
+		return decideWithdraw(s, b, c)
+	case protocol.Promote:
+		return decidePromote(s, b, c, at)
+	case protocol.EditInput:
+		return decideEdit(s, b, c)
 	case protocol.Retry:
 		return decideRetry(s, b, c, at, live)
 	case protocol.Continue:
@@ -104,7 +104,7 @@ func decideFirst(s State, c Command) Decision {
 	case protocol.Import:
 		return decideInherit(s, b.Title, c)
 	case protocol.Send, protocol.Interrupt, protocol.Configure, protocol.Rename, protocol.Archive, protocol.Unarchive,
-		protocol.Withdraw, protocol.Retry, protocol.Continue, protocol.Answer:
+		protocol.Withdraw, protocol.Promote, protocol.EditInput, protocol.Retry, protocol.Continue, protocol.Answer:
 	}
 	return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
 }
@@ -120,7 +120,7 @@ func decideCreate(b protocol.Create, c Command) Decision {
 	return facts(events.ChatCreated{Settings: b.Settings, Title: title, By: c.By})
 }
 
-func decideSend(s State, b protocol.Send, c Command) Decision {
+func decideSend(s State, b protocol.Send, c Command, at events.Time) Decision {
 	parts, wrong := cleanInput(b.Parts)
 	if wrong != "" {
 		return rejected(c, events.CodeBadCommand, wrong, "")
@@ -132,16 +132,17 @@ func decideSend(s State, b protocol.Send, c Command) Decision {
 	switch mode {
 	case "":
 		mode = events.ModeQueue
-	case events.ModeQueue, events.ModeReject:
+	case events.ModeQueue, events.ModeSteer, events.ModeInterrupt, events.ModeRollback, events.ModeReject:
 	default:
-		return rejected(c, events.CodeBadCommand, "mode: want queue or reject", "")
+		return rejected(c, events.CodeBadCommand, "mode: want queue, steer, interrupt, rollback or reject", "")
 	}
 	if b.Settings != nil {
 		if wrong := invalidSettings(*b.Settings); wrong != "" {
 			return rejected(c, events.CodeInvalidSettings, wrong, "")
 		}
 	}
-	if turn, running := s.Running(); running {
+	turn, running := s.Running()
+	if running {
 		if mode == events.ModeReject {
 			return rejected(c, events.CodeBusy, fmt.Sprintf("turn %d is running", turn), "running")
 		}
@@ -153,6 +154,7 @@ func decideSend(s State, b protocol.Send, c Command) Decision {
 	if s.f.Archived {
 		d.Events = append(d.Events, events.ChatUnarchived{})
 	}
+	d.Events = append(d.Events, s.goesAhead(c, mode, at)...)
 	return d
 }
 
@@ -187,37 +189,6 @@ func cleanInput(parts []events.Part) ([]events.Part, string) {
 		return nil, fmt.Sprintf("parts: images and files of %d bytes together, at most %d are allowed in one input: send them in several", attached, MaxAttachedBytes)
 	}
 	return clean, ""
-}
-
-func decideInterrupt(s State, b protocol.Interrupt, c Command, at events.Time) Decision {
-	last := 0
-	if t := s.newest(); t != nil {
-		last = t.Number
-	}
-	running, ok := s.Running()
-	switch {
-	case b.Turn < 0 || b.Turn > last:
-		return rejected(c, events.CodeUnknownTurn, fmt.Sprintf("turn %d was never started", b.Turn), "")
-	case b.Turn == 0 && !ok:
-		return rejected(c, events.CodeNotRunning, "no turn is running", "")
-	case b.Turn != 0 && b.Turn != running:
-		return rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d has ended", b.Turn), "")
-	case s.Interrupting():
-		return noted(c, running)
-	}
-	d := facts(events.TurnInterruptRequested{
-		Turn: running, Reason: events.Shorten(events.RepairText(b.Reason), maxReasonChars), By: c.By, Due: at.Add(events.EndDelay),
-	})
-	t, st := s.lastStep()
-	if st == nil {
-		return d
-	}
-	for i := range st.Calls {
-		if call := &st.Calls[i]; call.open() && call.Requested == nil {
-			d.Events = append(d.Events, settledByRule(t.callID(st, call), events.ToolCancelled, call.saidInterrupted()))
-		}
-	}
-	return d
 }
 
 func decideConfigure(s State, b protocol.Configure, c Command) Decision {

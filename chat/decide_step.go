@@ -222,22 +222,3 @@ func decideTimer(s State, m TimerDue) []events.Event {
 	}
 	panic(fmt.Sprintf("chat: no decision for timer %q", m.Name.Kind))
 }
-
-// endNow settles everything that is open in an interrupted turn.
-func (s State) endNow(partial []events.Part) []events.Event {
-	var list []events.Event
-	if t, st := s.pending(); st != nil && st.Phase == phaseOpen {
-		ended := AttemptEnded{Step: events.StepID{Turn: t.Number, Step: st.Number}, Attempt: st.Attempt, Partial: partial}
-		list = append(list, interruptedStep(ended, st.Purpose))
-	}
-	t, st := s.lastStep()
-	if st == nil {
-		return list
-	}
-	for i := range st.Calls {
-		if c := &st.Calls[i]; c.open() {
-			list = append(list, settledByRule(t.callID(st, c), c.settledWithout(events.ToolCancelled), ""))
-		}
-	}
-	return list
-}

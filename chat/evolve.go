@@ -88,10 +88,13 @@ func (s *State) fold(e events.Event) {
 	case events.CommandRejected, events.CommandNoted:
 		// The ring remembers them, from the commit's cause.
 	case events.InputAccepted:
-		s.f.Waiting = with(s.f.Waiting, input{ID: e.Input, Parts: e.Parts, Mode: e.Mode, Settings: e.Settings})
-		if s.f.Current == nil {
-			s.f.Stalled = false
-		}
+		s.acceptInput(e)
+	case events.InputEdited:
+		s.f.Waiting = edited(s.f.Waiting, e)
+	case events.InputPromoted:
+		s.f.Waiting = promoted(s.f.Waiting, e)
+	case events.InputSteered:
+		s.steerTurn(e)
 	case events.InputWithdrawn:
 		s.f.Waiting = without(s.f.Waiting, []string{e.Input})
 	case events.TurnStarted:
@@ -136,13 +139,22 @@ func (s *State) fold(e events.Event) {
 	}
 }
 
+func (s *State) acceptInput(e events.InputAccepted) {
+	in := input{ID: e.Input, Parts: e.Parts, Mode: e.Mode, Settings: e.Settings}
+	if s.f.Current == nil {
+		s.f.Stalled = false
+	} else if e.Mode == events.ModeRollback {
+		in.Rolls = s.f.Current.Number
+	}
+	s.f.Waiting = with(s.f.Waiting, in)
+}
+
 func (s *State) startTurn(e events.TurnStarted) {
 	t := &turn{
 		Number: e.Turn, Parent: e.Parent, Cause: e.Cause, Settings: e.Settings.Digest, Rules: e.Rules,
 	}
 	for _, id := range e.Inputs {
-		i := slices.IndexFunc(s.f.Waiting, func(in input) bool { return in.ID == id })
-		t.Inputs = append(t.Inputs, s.f.Waiting[i])
+		t.Inputs = append(t.Inputs, s.f.Waiting[waitingAt(s.f.Waiting, id)])
 	}
 	s.f.Waiting = without(s.f.Waiting, e.Inputs)
 	s.f.Bodies = remembered(s.f.Bodies, e.Settings)
@@ -235,7 +247,8 @@ func (s *State) failStep(e events.StepFailed) {
 	s.spent(e.Step, e.Usage)
 }
 
-// remember puts the outcome of the command that caused c into the ring.
+// remember puts the outcome of the command that caused c into the ring. The turn
+// that an input stops is not the one it is answered with: that one takes it.
 func (s *State) remember(c events.Commit) {
 	r := protocol.Reply{ID: c.Cause.ID, OK: true, Rev: c.Rev}
 	for _, e := range c.Events {
@@ -245,9 +258,17 @@ func (s *State) remember(c events.Commit) {
 		case events.InputAccepted:
 			r.Input = e.Input
 		case events.TurnStarted:
-			r.Turn = e.Turn
+			if r.Input == "" || slices.Contains(e.Inputs, r.Input) {
+				r.Turn = e.Turn
+			}
+		case events.InputSteered:
+			if slices.Contains(e.Inputs, r.Input) {
+				r.Turn = e.Step.Turn
+			}
 		case events.TurnInterruptRequested:
-			r.Turn = e.Turn
+			if r.Input == "" {
+				r.Turn = e.Turn
+			}
 		case events.CommandNoted:
 			r.Turn = e.Turn
 		case events.CommandRejected:
@@ -257,7 +278,7 @@ func (s *State) remember(c events.Commit) {
 		case events.QuestionAnswered:
 			r.Turn = e.Call.Turn
 		case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-			events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
+			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked:
 		}

@@ -3,6 +3,7 @@ package chat_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -202,7 +203,7 @@ func TestWhatIsNoHistoryIsRefused(t *testing.T) {
 	other.Send("other")
 	fork := string(c.ForkAt(forked, 2).History(1))
 	newer := strings.Replace(whole, `"turn.started.v1"`, `"turn.started.v9"`, 1)
-	rules := strings.Replace(lines[0]+lines[1], `"rules":2`, `"rules":99`, 1)
+	rules := strings.Replace(lines[0]+lines[1], fmt.Sprintf(`"rules":%d`, chat.Rules), `"rules":99`, 1)
 
 	for _, tt := range []struct {
 		name  string

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/everturn/everturn/events"
 )
@@ -17,8 +16,10 @@ const maxNumber = 1<<31 - 1
 func (s State) misfit(e events.Event) string {
 	switch e := e.(type) {
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn:
+		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited, events.InputPromoted, events.InputWithdrawn:
 		return ""
+	case events.InputSteered:
+		return s.misfitSteering(e)
 	case events.TurnStarted:
 		return s.misfitStart(e)
 	case events.TurnInterruptRequested:
@@ -72,12 +73,29 @@ func (s State) misfitStart(e events.TurnStarted) string {
 	case e.Parent != 0 && s.ended(e.Parent) == nil:
 		return fmt.Sprintf("turn %d follows turn %d, which was never started", e.Turn, e.Parent)
 	}
-	for _, id := range e.Inputs {
-		if !slices.ContainsFunc(s.f.Waiting, func(in input) bool { return in.ID == id }) {
-			return fmt.Sprintf("turn %d takes input %.40q, which does not wait", e.Turn, id)
+	return s.misfitInputs(e.Turn, e.Inputs)
+}
+
+func (s State) misfitInputs(turn int, ids []string) string {
+	for _, id := range ids {
+		if waitingAt(s.f.Waiting, id) < 0 {
+			return fmt.Sprintf("turn %d takes input %.40q, which does not wait", turn, id)
 		}
 	}
 	return ""
+}
+
+func (s State) misfitSteering(e events.InputSteered) string {
+	if wrong := s.misfitTurn(e.Step.Turn); wrong != "" {
+		return wrong
+	}
+	if t, open := s.pending(); open != nil {
+		return fmt.Sprintf("step %s is to take inputs while step %d.%d is under way", e.Step, t.Number, open.Number)
+	}
+	if next := len(s.f.Current.Steps) + 1; e.Step.Step != next {
+		return fmt.Sprintf("step %s is to take inputs where step %d.%d should be", e.Step, e.Step.Turn, next)
+	}
+	return s.misfitInputs(e.Step.Turn, e.Inputs)
 }
 
 func (s State) misfitTurn(number int) string {

@@ -90,15 +90,21 @@ type view struct {
 }
 
 func (v *view) turn(t *turn) {
-	for _, in := range t.Inputs {
+	v.inputs(t.Inputs)
+	for _, st := range t.Steps {
+		v.inputs(t.steeredBefore(st.Number))
+		v.step(st)
+	}
+	v.inputs(t.steeredBefore(len(t.Steps) + 1)) // the step that is about to be asked for
+}
+
+func (v *view) inputs(list []input) {
+	for _, in := range list {
 		parts := visible(in.Parts)
 		if len(parts) == 0 {
 			parts = []events.Part{events.Text(placeholderInput)}
 		}
 		v.messages = append(v.messages, model.Message{Role: model.RoleUser, Parts: parts})
-	}
-	for _, st := range t.Steps {
-		v.step(st)
 	}
 }
 

@@ -18,17 +18,6 @@ func (t *turn) lastAnswer() *step {
 	return nil
 }
 
-// answers is how many steps of the turn answer.
-func (t *turn) answers() int {
-	n := 0
-	for _, st := range t.Steps {
-		if st.Purpose == events.PurposeAnswer {
-			n++
-		}
-	}
-	return n
-}
-
 // pending is the open turn and the step in it for which a model is asked, or will
 // be; nil if there is none. No turn has two of them.
 func (s State) pending() (*turn, *step) {

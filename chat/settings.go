@@ -56,7 +56,11 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 	if t := s.tip(); t != nil {
 		e.Parent = t.Number
 	}
-	if len(inputs) == 0 {
+	if len(inputs) > 0 {
+		if back := s.ended(inputs[0].Rolls); back != nil {
+			e.Parent = back.Parent
+		}
+	} else {
 		merged = merged.Merge(s.wished()) // what was wished for the turn it goes on with
 	}
 	for _, in := range inputs {

@@ -53,7 +53,7 @@ type fields struct {
 	Settings events.Settings   `json:"settings"`
 	Bodies   []body            `json:"bodies,omitempty"`
 	Archived bool              `json:"archived"`
-	Waiting  []input           `json:"waiting,omitempty"`
+	Waiting  []input           `json:"waiting,omitempty"` // in the order they will be taken
 	Past     []*turn           `json:"past,omitempty"`    // ended turns, oldest first
 	Current  *turn             `json:"current,omitempty"` // the open turn
 	Aside    *step             `json:"aside,omitempty"`   // the step outside of any turn that is under way
@@ -80,6 +80,9 @@ type input struct {
 	Parts    []events.Part    `json:"parts,omitempty"`
 	Mode     events.SendMode  `json:"mode"`
 	Settings *events.Settings `json:"settings,omitempty"`
+
+	// Rolls is the turn that ran when the input came to take it back.
+	Rolls int `json:"rolls,omitempty"`
 }
 
 // ending says how a turn ended; empty means it has not.
@@ -96,6 +99,7 @@ type turn struct {
 	Parent   int              `json:"parent"`
 	Cause    events.TurnCause `json:"cause"`
 	Inputs   []input          `json:"inputs,omitempty"`
+	Steered  []steered        `json:"steered,omitempty"`
 	Settings events.Digest    `json:"settings"`
 	Rules    int              `json:"rules"`
 	Steps    []*step          `json:"steps,omitempty"`

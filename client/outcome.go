@@ -72,8 +72,8 @@ func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sigh
 			continue
 		}
 		for _, e := range s.Commit.Events {
-			if started, ok := e.(events.TurnStarted); ok && slices.Contains(started.Inputs, reply.Input) {
-				turn = started.Turn
+			if taking, ok := takes(e, reply.Input); ok {
+				turn = taking
 			}
 			if end, ok := endOf(e); ok && end.Turn == turn {
 				return end, nil
@@ -83,6 +83,17 @@ func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sigh
 			}
 		}
 	}
+}
+
+// takes is the turn that e gives an input to, if it does.
+func takes(e events.Event, input string) (turn int, ok bool) {
+	if e, ok := e.(events.TurnStarted); ok && slices.Contains(e.Inputs, input) {
+		return e.Turn, true
+	}
+	if e, ok := e.(events.InputSteered); ok && slices.Contains(e.Inputs, input) {
+		return e.Step.Turn, true
+	}
+	return 0, false
 }
 
 // endOf is how a turn has ended, if e says that it has.

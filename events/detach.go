@@ -81,6 +81,8 @@ func Parts(e Event) []Part {
 	switch e := e.(type) {
 	case InputAccepted:
 		return e.Parts
+	case InputEdited:
+		return e.Parts
 	case StepCompleted:
 		return e.Parts
 	case StepInterrupted:
@@ -88,7 +90,7 @@ func Parts(e Event) []Part {
 	case ToolCompleted:
 		return e.Parts
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
-		InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
+		InputPromoted, InputSteered, InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered:
 	}
@@ -101,6 +103,9 @@ func WithParts(e Event, parts []Part) Event {
 	case InputAccepted:
 		e.Parts = parts
 		return e
+	case InputEdited:
+		e.Parts = parts
+		return e
 	case StepCompleted:
 		e.Parts = parts
 		return e
@@ -111,7 +116,7 @@ func WithParts(e Event, parts []Part) Event {
 		e.Parts = parts
 		return e
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
-		InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
+		InputPromoted, InputSteered, InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered:
 	}

@@ -85,6 +85,18 @@ func examples() map[events.Type]example {
 			events.InputAccepted{Input: ulidOfInput, Parts: everyPart(), Mode: events.ModeReject, By: "user:ann", Settings: new(everySetting())},
 			events.InputAccepted{Input: ulidOfInput, Parts: []events.Part{events.Text("hi")}, Mode: events.ModeQueue},
 		},
+		"input.edited.v1": {
+			events.InputEdited{Input: ulidOfInput, Parts: everyPart(), By: "user:ann"},
+			events.InputEdited{Input: ulidOfInput, Parts: []events.Part{events.Text("hi")}},
+		},
+		"input.promoted.v1": {
+			events.InputPromoted{Input: ulidOfInput, Place: 2, Interrupt: true, By: "user:ann"},
+			events.InputPromoted{Input: ulidOfInput, Place: 1},
+		},
+		"input.steered.v1": {
+			events.InputSteered{Step: step, Inputs: []string{ulidOfInput, ulidOfClaim}},
+			events.InputSteered{Step: events.StepID{Turn: 1, Step: 2}, Inputs: []string{ulidOfInput}},
+		},
 		"input.withdrawn.v1": {events.InputWithdrawn{Input: ulidOfInput}, events.InputWithdrawn{Input: ulidOfInput}},
 		"turn.started.v1": {
 			events.TurnStarted{

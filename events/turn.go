@@ -57,6 +57,12 @@ type TurnInterruptRequested struct {
 	Due    Time   `json:"due"`
 }
 
+// Why a turn is to end that a waiting input interrupts.
+const (
+	ReasonNewInput   = "another input goes first"
+	ReasonRolledBack = "rolled back by another input"
+)
+
 // TurnCompleted ends a turn with an outcome.
 type TurnCompleted struct {
 	Turn   int    `json:"turn"`

@@ -32,12 +32,6 @@ type fold struct {
 	full     bool                      // the point asked for is reached: nothing more belongs to it
 }
 
-type waitingInput struct {
-	accepted events.InputAccepted
-	rev      uint64
-	at       events.Time
-}
-
 func newFold(k events.Key) *fold {
 	return &fold{
 		key: k, head: Head{Chat: k.Chat, Status: StatusIdle}, answer: -1, outcomes: make(map[string]protocol.Reply),
@@ -111,6 +105,12 @@ func (f *fold) event(e events.Event) {
 		if !f.titled && f.head.Title == "" {
 			f.title(beginning(e.Parts), false)
 		}
+	case events.InputEdited:
+		f.edit(e)
+	case events.InputPromoted:
+		f.promote(e)
+	case events.InputSteered:
+		f.takeInputs(e.Step.Turn, e.Inputs)
 	case events.InputWithdrawn:
 		f.takeWaiting(e.Input)
 	case events.TurnStarted:
@@ -176,16 +176,6 @@ func beginning(parts []events.Part) string {
 	return ""
 }
 
-func (f *fold) takeWaiting(id string) (waitingInput, bool) {
-	i := slices.IndexFunc(f.waiting, func(w waitingInput) bool { return w.accepted.Input == id })
-	if i < 0 {
-		return waitingInput{}, false
-	}
-	taken := f.waiting[i]
-	f.waiting = slices.Delete(f.waiting, i, i+1)
-	return taken, true
-}
-
 // say appends a message.
 func (f *fold) say(m Message) {
 	m.N, m.Rev = len(f.messages)+1, f.head.Rev
@@ -202,15 +192,7 @@ func (f *fold) turnStarted(e events.TurnStarted) {
 		Turn: e.Turn, Parent: e.Parent, Cause: e.Cause, Status: TurnRunning, Rev: f.head.Rev, Started: f.head.At,
 		First: len(f.messages) + 1, Last: len(f.messages),
 	})
-	for _, id := range e.Inputs {
-		in, ok := f.takeWaiting(id)
-		if !ok {
-			continue
-		}
-		f.say(Message{
-			At: in.at, Turn: e.Turn, Role: RoleUser, Input: id, By: in.accepted.By, Parts: partsOf(in.accepted.Parts),
-		})
-	}
+	f.takeInputs(e.Turn, e.Inputs)
 }
 
 func (f *fold) turnEnded(turn int, status Status, end func(*Turn)) {

@@ -217,6 +217,43 @@ func TestWhatPeopleRead(t *testing.T) {
 			},
 		},
 		{
+			name: "what waits is shown as it was edited, in the order in which it will be taken",
+			log: story{
+				{created()},
+				{said("i1", "one"), started(1, "i1"), asked(1, 1, 1)},
+				{said("i2", "two")},
+				{said("i3", "three")},
+				{events.InputEdited{Input: "i2", Parts: []events.Part{events.Text("2")}}},
+				{events.InputPromoted{Input: "i3", Place: 1}},
+				{events.InputPromoted{Input: "none", Place: 1}, events.InputEdited{Input: "none"}},
+			},
+			want: read{
+				Title: "one", Status: projections.StatusRunning, Messages: []string{"1 rev 2 user: text one"},
+				Turns: []string{"1 running 1-1"}, Waiting: []string{"three", "2"},
+			},
+		},
+		{
+			name: "what steers a turn stands where the model read it",
+			log: story{
+				{created()},
+				{said("i1", "one"), started(1, "i1"), asked(1, 1, 1)},
+				{said("i2", "two")},
+				{
+					answered(1, 1, events.Text("1")),
+					events.InputSteered{Step: events.StepID{Turn: 1, Step: 2}, Inputs: []string{"i2"}},
+					asked(1, 2, 1),
+				},
+				{answered(1, 2, events.Text("2")), completed(1)},
+			},
+			want: read{
+				Title: "one", Status: projections.StatusIdle,
+				Messages: []string{
+					"1 rev 2 user: text one", "2 rev 4 assistant: text 1", "3 rev 4 user: text two", "4 rev 5 assistant: text 2",
+				},
+				Turns: []string{"1 completed 1-4 complete"},
+			},
+		},
+		{
 			name: "a turn without messages is there",
 			log: append(oneTurn(),
 				[]events.Event{events.TurnStarted{Turn: 2, Parent: 1, Cause: events.CauseRetry}, asked(2, 1, 1)},

@@ -1,6 +1,8 @@
 package projections
 
 import (
+	"slices"
+
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 )
@@ -29,15 +31,23 @@ func replyOf(c events.Commit) protocol.Reply {
 		case events.InputAccepted:
 			r.Input = e.Input
 		case events.TurnStarted:
-			r.Turn = e.Turn
+			if r.Input == "" || slices.Contains(e.Inputs, r.Input) {
+				r.Turn = e.Turn
+			}
+		case events.InputSteered:
+			if slices.Contains(e.Inputs, r.Input) {
+				r.Turn = e.Step.Turn
+			}
 		case events.TurnInterruptRequested:
-			r.Turn = e.Turn
+			if r.Input == "" { // else it makes room for the turn that takes the input
+				r.Turn = e.Turn
+			}
 		case events.QuestionHeld:
 			r.Turn = e.Call.Turn
 		case events.QuestionAnswered:
 			r.Turn = e.Call.Turn
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-			events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
+			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked:
 		}

@@ -193,7 +193,7 @@ func (t *TextWriter) foot(p Transcript) {
 		if w.Truncated {
 			text += " …"
 		}
-		t.printf("\n.. waiting: %s\n", text)
+		t.printf("\n.. waiting, %s, input %s: %s\n", w.Mode, w.Input, text)
 	}
 	switch {
 	case p.Status == StatusInterrupting:

@@ -59,7 +59,7 @@ chat ann, rev 10, failed, archived; times in UTC
 
 -- turn 2 failed: quota: no money (1 step, 0 calls, 0 tokens in, 0 out)
 
-.. waiting: and now?
+.. waiting, queue, input i2: and now?
 `
 	b := all.written()
 	for _, limit := range []int{1, 2, 3, 100} {

@@ -80,7 +80,7 @@ func ValidateGroup(group string) error {
 func Verbs() []Verb {
 	return []Verb{
 		VerbCreate, VerbSend, VerbInterrupt, VerbConfigure, VerbRename,
-		VerbArchive, VerbUnarchive, VerbWithdraw, VerbRetry, VerbContinue,
+		VerbArchive, VerbUnarchive, VerbWithdraw, VerbPromote, VerbEditInput, VerbRetry, VerbContinue,
 		VerbFork, VerbImport,
 	}
 }

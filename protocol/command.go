@@ -33,6 +33,8 @@ const (
 	VerbArchive   Verb = "archive"
 	VerbUnarchive Verb = "unarchive"
 	VerbWithdraw  Verb = "withdraw"
+	VerbPromote   Verb = "promote"
+	VerbEditInput Verb = "edit-input"
 	VerbRetry     Verb = "retry"
 	VerbContinue  Verb = "continue"
 	VerbFork      Verb = "fork"
@@ -55,7 +57,8 @@ type Create struct {
 }
 
 // Send says something to the assistant. If a turn runs, Mode decides; empty
-// means queue. Settings hold for the turn this input starts.
+// means queue. Settings hold for the turn this input starts: with mode steer it
+// may go into one that runs already, and they hold for none then.
 type Send struct {
 	V        int              `json:"v"`
 	Parts    []events.Part    `json:"parts"`
@@ -97,6 +100,20 @@ type Unarchive struct {
 type Withdraw struct {
 	V     int    `json:"v"`
 	Input string `json:"input"`
+}
+
+// Promote makes a waiting input the first of those that wait.
+type Promote struct {
+	V         int    `json:"v"`
+	Input     string `json:"input"`
+	Interrupt bool   `json:"interrupt,omitempty"` // stop the turn that runs, if one does, as if the input had been sent so
+}
+
+// EditInput makes a waiting input say something else. Its place and mode stay.
+type EditInput struct {
+	V     int           `json:"v"`
+	Input string        `json:"input"`
+	Parts []events.Part `json:"parts"`
 }
 
 // Retry asks the failed step of a turn again; without Turn, of the last.
@@ -172,6 +189,14 @@ func (Withdraw) Verb() Verb { return VerbWithdraw }
 func (Withdraw) body()      {}
 
 // Verb implements [Body].
+func (Promote) Verb() Verb { return VerbPromote }
+func (Promote) body()      {}
+
+// Verb implements [Body].
+func (EditInput) Verb() Verb { return VerbEditInput }
+func (EditInput) body()      {}
+
+// Verb implements [Body].
 func (Retry) Verb() Verb { return VerbRetry }
 func (Retry) body()      {}
 
@@ -225,6 +250,10 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 		return decodeBody[Unarchive](data)
 	case VerbWithdraw:
 		return decodeBody[Withdraw](data)
+	case VerbPromote:
+		return decodeBody[Promote](data)
+	case VerbEditInput:
+		return decodeBody[EditInput](data)
 	case VerbRetry:
 		return decodeBody[Retry](data)
 	case VerbContinue:

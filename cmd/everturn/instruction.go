@@ -81,6 +81,54 @@ func (c *withdrawCommand) Run(s *surroundings) error {
 	return c.to(s, c.Chat, protocol.Withdraw{V: protocol.Version, Input: c.Input})
 }
 
+// promoteCommand is `everturn promote`.
+type promoteCommand struct {
+	instruction
+
+	Chat      chatName `arg:"" help:"Which chat."`
+	Input     string   `arg:"" help:"Which input: the id that its send was answered with."`
+	Interrupt bool     `help:"Stop the turn that runs, so that it is read at once."`
+}
+
+// Run implements the command.
+func (c *promoteCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Promote{V: protocol.Version, Input: c.Input, Interrupt: c.Interrupt})
+}
+
+// editInputCommand is `everturn edit-input`.
+type editInputCommand struct {
+	instruction
+	attachFlags
+
+	Chat  chatName `arg:"" help:"Which chat."`
+	Input string   `arg:"" help:"Which input: the id that its send was answered with."`
+	Text  string   `arg:"" help:"What it is to say instead, in quotes; - reads standard input. What was attached to it must be attached again."`
+}
+
+// Run implements the command.
+func (c *editInputCommand) Run(s *surroundings) error {
+	said, err := s.text([]string{c.Text})
+	if err != nil {
+		return err
+	}
+	attachments, err := c.attachments()
+	if err != nil {
+		return err
+	}
+	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
+		parts := []events.Part{events.Text(said)}
+		for _, a := range attachments {
+			p, err := cl.Attach(ctx, string(c.Chat), a)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, p)
+		}
+		r, err := cl.Command(ctx, string(c.Chat), protocol.EditInput{V: protocol.Version, Input: c.Input, Parts: parts})
+		return s.decided(string(c.Chat), r, err, c.JSON)
+	})
+}
+
 // renameCommand is `everturn rename`.
 type renameCommand struct {
 	instruction

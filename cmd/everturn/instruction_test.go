@@ -37,6 +37,9 @@ func TestAChatIsToldWhatToDo(t *testing.T) {
 		{[]string{"configure", "c1"}, 2, ""},
 		{[]string{"configure", "c1", "--steps=-1"}, 2, "invalid_settings"},
 		{[]string{"withdraw", "c1", "nothing"}, 3, "unknown_input"},
+		{[]string{"promote", "c1", "nothing"}, 3, "unknown_input"},
+		{[]string{"edit-input", "c1", "nothing", "hello"}, 3, "unknown_input"},
+		{[]string{"edit-input", "c1", "nothing", " "}, 2, ""},
 		{[]string{"send", "--chat", "c1", "hello", "--system", "be rude"}, 0, `"be rude"`},
 	} {
 		what := strings.Join(tt.args, " ")
@@ -65,4 +68,28 @@ func TestAnInputIsTakenBack(t *testing.T) {
 		t.Errorf("code %d: %v", r.code, r.failure)
 	}
 	says(t, "the log", b.log("c1"), `"input.withdrawn`)
+}
+
+// What waits can be changed and moved, and what comes to stop the turn goes first.
+func TestWhatWaitsIsChangedAndMoved(t *testing.T) {
+	t.Parallel()
+	b := dev(t)
+	b.command("", "send", "--chat", "c1", "wait")
+	send := func(args ...string) string {
+		r := b.command("", append([]string{"send", "--chat", "c1", "--json"}, args...)...)
+		var sent struct{ protocol.Reply }
+		if err := json.Unmarshal([]byte(r.out), &sent); err != nil || sent.Input == "" {
+			t.Fatalf("%v: %s", err, r.out)
+		}
+		return sent.Input
+	}
+	first, second := send("one"), send("two")
+	b.must("edit-input", "c1", first, "one and a half")
+	b.must("promote", "c1", second)
+	says(t, "the transcript", b.must("transcript", "c1").out, "waiting", second, "two", first, "one and a half")
+	third := send("--mode", "interrupt", "three")
+	b.must("tail", "c1", "--until-idle")
+	log := b.log("c1")
+	says(t, "the log", log, `"input.edited`, `"input.promoted`, `"place":1`, `"turn.interrupt_requested`, third)
+	says(t, "the transcript", b.must("transcript", "c1").out, "wait", "three", "two", "one and a half")
 }

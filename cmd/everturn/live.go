@@ -124,11 +124,14 @@ func (v *liveView) event(e events.Event) {
 		v.answered(e)
 	case events.TurnCompleted, events.TurnFailed:
 		v.line()
+	case events.InputSteered:
+		v.line()
+		v.printf("[turn %d goes on with what was said meanwhile]\n", e.Step.Turn)
 	case events.TurnInterrupted:
 		v.line()
 		v.printf("[turn %d was interrupted]\n", e.Turn)
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-		events.CommandRejected, events.CommandNoted, events.InputWithdrawn,
+		events.CommandRejected, events.CommandNoted, events.InputEdited, events.InputPromoted, events.InputWithdrawn,
 		events.TurnStarted, events.TurnInterruptRequested, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.QuestionHeld:
 	}

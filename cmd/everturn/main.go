@@ -34,6 +34,8 @@ type grammar struct {
 	Continue    continueCommand    `cmd:"" help:"Go on where a turn stopped."`
 	Answer      answerCommand      `cmd:"" help:"Answer what the assistant asks, or stop the clock of its question."`
 	Withdraw    withdrawCommand    `cmd:"" help:"Take back an input that waits."`
+	Promote     promoteCommand     `cmd:"" help:"Make an input that waits the next."`
+	EditInput   editInputCommand   `cmd:"" help:"Change what an input says that waits."`
 	Configure   configureCommand   `cmd:"" help:"Change a chat's settings, from its next turn on."`
 	Rename      renameCommand      `cmd:"" help:"Give a chat a title."`
 	Archive     archiveCommand     `cmd:"" help:"Put a chat away, until something is said in it."`

@@ -121,7 +121,7 @@ type sendCommand struct {
 	attachFlags
 
 	Chat chatName `help:"Which chat; it is made if it does not exist. Default: a new one."`
-	Mode string   `enum:"queue,reject" default:"queue" help:"What to do while a turn runs: queue or reject."`
+	Mode string   `enum:"queue,steer,interrupt,rollback,reject" default:"queue" placeholder:"MODE" help:"What to do while a turn runs: queue waits for its end, steer goes into it before its next step, interrupt stops it and is next, rollback also takes it back, reject leaves it alone."`
 	JSON bool     `help:"Print the outcome as one JSON object."`
 	Text []string `arg:"" help:"What to say, in quotes; - reads standard input."`
 }

@@ -100,8 +100,11 @@ func (c *Chat) Create(s events.Settings) {
 }
 
 // Send says something and gives the id of the input.
-func (c *Chat) Send(text string) string {
-	return c.Command(protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(text)}}).ID
+func (c *Chat) Send(text string) string { return c.SendAs("", text) }
+
+// SendAs says something in that mode and gives the id of the input.
+func (c *Chat) SendAs(mode events.SendMode, text string) string {
+	return c.Command(protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(text)}, Mode: mode}).ID
 }
 
 // Subject is where the chat's commits lie in a log of that many shards.

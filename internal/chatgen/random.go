@@ -118,7 +118,7 @@ func (d *Driver) wish() chat.Message {
 	if open && !d.yes(3) {
 		turn = running
 	}
-	switch d.chance.IntN(25) {
+	switch d.chance.IntN(27) {
 	case 24:
 		return d.answer(events.CallID{Turn: turn, Step: 1, Ordinal: 1})
 	case 0, 12, 13:
@@ -139,6 +139,10 @@ func (d *Driver) wish() chat.Message {
 		return d.command(protocol.Continue{V: v, Turn: turn})
 	case 10:
 		return d.command(protocol.Create{V: v})
+	case 14:
+		return d.command(protocol.Promote{V: v, Input: d.input(), Interrupt: d.yes(2)})
+	case 15:
+		return d.command(protocol.EditInput{V: v, Input: d.input(), Parts: []events.Part{events.Text(d.text()), d.attachment()}[:1+d.chance.IntN(2)]})
 	case 11:
 		if !d.State.Exists() {
 			break
@@ -159,9 +163,14 @@ func (d *Driver) input() string {
 
 func (d *Driver) send() chat.Message {
 	b := protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(d.text())}}
-	switch d.chance.IntN(6) {
+	b.Mode = []events.SendMode{
+		"", "", events.ModeQueue, events.ModeReject, events.ModeSteer, events.ModeSteer, events.ModeInterrupt, events.ModeRollback,
+	}[d.chance.IntN(8)]
+	switch d.chance.IntN(8) {
 	case 0:
-		b.Mode = events.ModeReject
+		if d.yes(4) {
+			b.Mode = "later" // refused
+		}
 	case 1:
 		b.Parts = nil // refused
 	case 2:

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/everturn/everturn/events"
 )
@@ -28,6 +29,12 @@ func about(e events.Event) subject {
 		return subject{said: e.Verb + ": nothing to do"}
 	case events.InputAccepted:
 		return subject{said: "input " + e.Input}
+	case events.InputEdited:
+		return subject{said: "input " + e.Input}
+	case events.InputPromoted:
+		return subject{said: fmt.Sprintf("input %s, now number %d of those that wait", e.Input, e.Place)}
+	case events.InputSteered:
+		return subject{step: e.Step, said: fmt.Sprintf("before step %s: input %s", e.Step, strings.Join(e.Inputs, ", "))}
 	case events.InputWithdrawn:
 		return subject{said: "input " + e.Input}
 	case events.TurnStarted:

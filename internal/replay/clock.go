@@ -44,7 +44,8 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 				at = e.Due.Add(-time.Duration(e.LeftMS) * time.Millisecond)
 			}
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
+			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited,
+			events.InputPromoted, events.InputSteered, events.InputWithdrawn,
 			events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepRequested, events.StepCompleted,
 			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered:
 			// It says nothing of when it was decided.

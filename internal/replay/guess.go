@@ -125,6 +125,9 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		}
 		return of(rejectedBodies(verb, e)...), bodyOf(verb, 0) != nil
 	case events.CommandNoted:
+		if waiting := h.state.Waiting(); verb == protocol.VerbPromote && len(waiting) > 0 {
+			return of(protocol.Promote{V: protocol.Version, Input: waiting[0]}), true // it was the first already
+		}
 		return of(bodyOf(verb, e.Turn)), bodyOf(verb, 0) != nil
 	case events.InputAccepted:
 		parts, stands := h.filled(c.Key, e.Parts, true)
@@ -143,11 +146,18 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		return of(protocol.Configure{V: protocol.Version, Settings: e.Settings}), true
 	case events.ChatTitled:
 		return of(protocol.Rename{V: protocol.Version, Title: e.Title}), true
+	case events.InputEdited:
+		parts, stands := h.filled(c.Key, e.Parts, true)
+		list := of(protocol.EditInput{V: protocol.Version, Input: e.Input, Parts: parts})
+		list[0].stands = stands
+		return list, true
+	case events.InputPromoted:
+		return of(protocol.Promote{V: protocol.Version, Input: e.Input, Interrupt: e.Interrupt}), true
 	case events.InputWithdrawn:
 		return of(protocol.Withdraw{V: protocol.Version, Input: e.Input}), true
 	case events.TurnInterruptRequested:
 		return of(protocol.Interrupt{V: protocol.Version, Turn: e.Turn, Reason: e.Reason}), true
-	case events.ChatArchived, events.ChatUnarchived, events.TurnStarted, events.TurnCompleted, events.TurnFailed,
+	case events.ChatArchived, events.ChatUnarchived, events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed,
 		events.TurnInterrupted, events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.ToolCompleted,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered:
@@ -159,7 +169,7 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 // isAboutBody reports whether a rejection is about nothing but what the command
 // said, of which the log has no more.
 func isAboutBody(verb protocol.Verb, code events.Code) bool {
-	return code == events.CodeBadCommand && (verb == protocol.VerbSend || verb == protocol.VerbRename) ||
+	return code == events.CodeBadCommand && (verb == protocol.VerbSend || verb == protocol.VerbEditInput || verb == protocol.VerbRename) ||
 		code == events.CodeInvalidSettings && (verb == protocol.VerbSend || verb == protocol.VerbConfigure)
 }
 
@@ -184,6 +194,10 @@ func bodyOf(verb protocol.Verb, turn int) protocol.Body {
 		return protocol.Unarchive{V: v}
 	case protocol.VerbWithdraw:
 		return protocol.Withdraw{V: v}
+	case protocol.VerbPromote:
+		return protocol.Promote{V: v}
+	case protocol.VerbEditInput:
+		return protocol.EditInput{V: v}
 	case protocol.VerbRetry:
 		return protocol.Retry{V: v, Turn: turn}
 	case protocol.VerbContinue:

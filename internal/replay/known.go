@@ -33,7 +33,8 @@ func (k *known) read(c events.Commit) {
 		case events.ToolCompleted:
 			delete(k.starts, e.Call)
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputWithdrawn,
+			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited,
+			events.InputPromoted, events.InputSteered, events.InputWithdrawn,
 			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
 			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered:

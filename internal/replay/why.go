@@ -67,8 +67,8 @@ func none() place { return place{commit: -1} }
 // outside was between them.
 func because(commits []events.Commit, at place) (cause place, outside bool) {
 	c := commits[at.commit]
-	if start, ok := c.Events[at.event].(events.TurnStarted); ok && len(start.Inputs) > 0 {
-		last := start.Inputs[len(start.Inputs)-1]
+	if taken := takenBy(c.Events[at.event]); len(taken) > 0 {
+		last := taken[len(taken)-1]
 		return newest(commits, at, func(e events.Event) bool {
 			in, ok := e.(events.InputAccepted)
 			return ok && in.Input == last
@@ -81,6 +81,17 @@ func because(commits []events.Commit, at place) (cause place, outside bool) {
 		}
 	}
 	return asked(commits, place{at.commit, 0}, c.Cause), true
+}
+
+// takenBy are the inputs that an event takes out of those that wait.
+func takenBy(e events.Event) []string {
+	if e, ok := e.(events.TurnStarted); ok {
+		return e.Inputs
+	}
+	if e, ok := e.(events.InputSteered); ok {
+		return e.Inputs
+	}
+	return nil
 }
 
 // asked is the newest event before a place that led to the message which a cause

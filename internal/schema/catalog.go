@@ -71,6 +71,8 @@ func commands() []body {
 		command[protocol.Archive](),
 		command[protocol.Unarchive](),
 		command[protocol.Withdraw]("input"),
+		command[protocol.Promote]("input").short(),
+		command[protocol.EditInput]("input", "parts"),
 		command[protocol.Retry]().short(),
 		command[protocol.Continue]().short(),
 		command[protocol.Fork]("chat").short(),

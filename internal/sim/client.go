@@ -35,7 +35,7 @@ func script(p plan) []command {
 	)
 	for i := range chats {
 		k := events.Key{Tenant: "default", Chat: fmt.Sprintf("chat%d", i+1)}
-		chats[i] = scriptOf(r, k)
+		chats[i] = scriptOf(r, draws(p.seed, "busy "+k.Chat), k)
 	}
 	for {
 		var left []int
@@ -118,10 +118,20 @@ const (
 	maxLong    = 300
 )
 
+// meddleOnceIn is how seldom an input that may still wait is moved or edited.
+const meddleOnceIn = 5
+
 // maxLater bounds what is said in a chat after its create.
 const maxLater = 9
 
-func scriptOf(r *rand.Rand, k events.Key) []command {
+// otherModes are those of an input that does something to the turn that runs.
+func otherModes() []events.SendMode {
+	return []events.SendMode{events.ModeSteer, events.ModeSteer, events.ModeInterrupt, events.ModeRollback}
+}
+
+// scriptOf draws what is said in a chat. How people meddle with a turn that runs
+// comes from busy, which changes nothing of what else they say.
+func scriptOf(r, busy *rand.Rand, k events.Key) []command {
 	model := pick(r, modelCalls, modelCalls, modelCalls, modelSays)
 	settings := events.Settings{Model: model}
 	if r.IntN(6) == 0 {
@@ -142,6 +152,9 @@ func scriptOf(r *rand.Rand, k events.Key) []command {
 	send := func() command {
 		s := protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text(fmt.Sprintf("say %d", r.IntN(1_000_000)))}}
 		s.Mode = pick(r, events.SendMode(""), events.ModeQueue, events.ModeQueue, events.ModeReject)
+		if busy.IntN(2) == 0 {
+			s.Mode = pick(busy, otherModes()...)
+		}
 		if r.IntN(8) == 0 {
 			s.Settings = &events.Settings{Model: pick(r, modelSays, modelCalls)}
 		}
@@ -154,6 +167,13 @@ func scriptOf(r *rand.Rand, k events.Key) []command {
 		}
 	}
 	for range r.IntN(maxLater) {
+		if busy.IntN(meddleOnceIn) == 0 {
+			all = append(all, say(pick[protocol.Body](busy,
+				protocol.Promote{V: protocol.Version, Input: newest},
+				protocol.Promote{V: protocol.Version, Input: newest, Interrupt: true},
+				protocol.EditInput{V: protocol.Version, Input: newest, Parts: []events.Part{events.Text(fmt.Sprintf("say %d", busy.IntN(1_000_000)))}},
+			)))
+		}
 		switch r.IntN(16) {
 		case 0, 1, 2, 3, 4:
 			all = append(all, send())
@@ -180,5 +200,5 @@ func scriptOf(r *rand.Rand, k events.Key) []command {
 	return all
 }
 
-// newest stands in a withdraw for the newest input that was published.
+// newest stands in a command for the newest input that was published.
 const newest = "NEWEST"

@@ -16,6 +16,11 @@ func (h *history) boundary() {
 		return
 	}
 	s := t.step
+	h.steeredBehind()
+	if t.stopper != "" && !t.interrupt.known() {
+		h.breaks(RuleInterrupts, t.start, "turn %d goes on though input %s came to stop it", t.number, t.stopper)
+		t.stopper = ""
+	}
 	switch {
 	case t.interrupt.known():
 		h.ending(t)

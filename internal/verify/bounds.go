@@ -30,6 +30,10 @@ func (h *history) eventSize(e events.Event) {
 			h.breaks(RuleBounds, Place{}, "input %s has %d parts, at most %d may be", e.Input, n, maxInputParts)
 		}
 		h.wishes(e.Settings)
+	case events.InputEdited:
+		if n := len(e.Parts); n > maxInputParts {
+			h.breaks(RuleBounds, Place{}, "input %s has %d parts, at most %d may be", e.Input, n, maxInputParts)
+		}
 	case events.TurnInterruptRequested:
 		h.message(e.Reason)
 	case events.CommandRejected:

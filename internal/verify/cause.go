@@ -17,7 +17,7 @@ func (h *history) caused(c events.Commit) {
 		h.breaks(rule, Place{}, "%s cannot follow from %s", first.EventType(), describeCause(c.Cause))
 	}
 	for _, e := range c.Events[1:] {
-		if rule, onlyFirst := leads(e); onlyFirst && !h.closing {
+		if rule, onlyFirst := leads(e); onlyFirst && !h.closing && !brought(first, e) {
 			h.breaks(rule, Place{}, "%s is not what its commit begins with", e.EventType())
 			return
 		}
@@ -108,6 +108,7 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		protocol.VerbInterrupt: events.TurnInterruptRequested{}, protocol.VerbConfigure: events.ChatConfigured{},
 		protocol.VerbRename: events.ChatTitled{}, protocol.VerbArchive: events.ChatArchived{},
 		protocol.VerbUnarchive: events.ChatUnarchived{}, protocol.VerbWithdraw: events.InputWithdrawn{},
+		protocol.VerbPromote: events.InputPromoted{}, protocol.VerbEditInput: events.InputEdited{},
 		protocol.VerbRetry: events.TurnStarted{}, protocol.VerbContinue: events.TurnStarted{},
 		protocol.VerbFork: events.ChatInherited{}, protocol.VerbImport: events.ChatInherited{},
 		protocol.VerbAnswer: events.QuestionAnswered{},
@@ -120,8 +121,8 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 // first in its commit, and which rule says so.
 func leads(e events.Event) (Rule, bool) {
 	switch e.(type) {
-	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.InputAccepted, events.InputWithdrawn,
-		events.TurnInterruptRequested:
+	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.InputAccepted, events.InputEdited, events.InputPromoted,
+		events.InputWithdrawn, events.TurnInterruptRequested:
 		return RuleCommands, true
 	case events.StepCompleted, events.StepFailed, events.StepInterrupted:
 		return RuleAttempts, true
@@ -131,10 +132,32 @@ func leads(e events.Event) (Rule, bool) {
 		return RuleResults, true
 	case events.ChatCreated, events.ChatInherited, events.CommandRejected, events.CommandNoted: // judged as what they are
 	case events.ChatUnarchived: // an input brings a chat back
-	case events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
+	case events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolCompleted, events.QuestionAsked: // they follow
 	}
 	return "", false
+}
+
+// brought reports whether e is what an input brings along: its place before
+// others, and the end of the turn that runs.
+func brought(first, e events.Event) bool {
+	switch in := first.(type) {
+	case events.InputAccepted:
+		if e, ok := e.(events.InputPromoted); ok {
+			return e.Input == in.Input && (stopsTurns(in.Mode) || in.Mode == events.ModeSteer && !e.Interrupt)
+		}
+		if !stopsTurns(in.Mode) {
+			return false
+		}
+	case events.InputPromoted:
+		if !in.Interrupt {
+			return false
+		}
+	default:
+		return false
+	}
+	_, ok := e.(events.TurnInterruptRequested)
+	return ok
 }
 
 // closes is the attempt that an event closes, if it does.

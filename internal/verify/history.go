@@ -118,6 +118,12 @@ func (h *history) event(e events.Event, index int) {
 		// Nothing beyond what their commit says.
 	case events.InputAccepted:
 		h.inputAccepted(e)
+	case events.InputEdited:
+		h.inputEdited(e)
+	case events.InputPromoted:
+		h.inputPromoted(e)
+	case events.InputSteered:
+		h.inputSteered(e)
 	case events.InputWithdrawn:
 		h.inputWithdrawn(e)
 	case events.TurnStarted:

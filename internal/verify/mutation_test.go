@@ -20,7 +20,7 @@ type mutation struct {
 func mutations() []mutation {
 	return slices.Concat(
 		chainMutations(), turnMutations(), outcomeMutations(), stepMutations(), callMutations(), licenceMutations(),
-		orderMutations(), resultMutations(), restMutations(), limitMutations(), endMutations(), inheritMutations(),
+		orderMutations(), resultMutations(), restMutations(), limitMutations(), endMutations(), busyMutations(), inheritMutations(),
 		questionMutations(),
 	)
 }

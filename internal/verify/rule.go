@@ -55,7 +55,7 @@ func Rules() []RuleInfo {
 		{RuleApprovals, "each call that asks for approval has one decision, of the same arguments", "approvals: until then a call that needs one is denied, which I9 judges", false},
 		{RuleOnce, "a call that must not run twice has one licence, any other has one for each later delivery; the ledger agrees", "", true},
 		{RuleInterrupts, "nothing starts in a turn that is to end; what is open then is closed, and nothing is called cancelled without it", "approvals and children that are open", true},
-		{RuleInputs, "each input is taken or withdrawn once, in order, and waits for nothing but a turn", "inputs that steer, and inputs at the head of the queue", true},
+		{RuleInputs, "each input is taken or withdrawn once, in the order of its mode unless a person moved it, and waits for nothing but a turn; none completes over what it should read", "", true},
 		{RuleOutcomes, "a turn has an input or a cause, at most one final answer, and the end that fits what happened in it", "budgets", true},
 		{RuleCompaction, "a prompt is made shorter only where nothing is open and no pair is split", "compaction", false},
 		{RulePrompts, "what the model is shown is paired, readable, and what was recorded", "the window of the model, which is not in the log", true},

@@ -34,6 +34,11 @@ type step struct {
 	reported bool // as going nowhere
 }
 
+// filtered reports whether a filter refused the answer, which is one.
+func (s *step) filtered() bool {
+	return s.phase == stepFailed && s.class == events.ClassContentFilter
+}
+
 func (s *step) openCalls() []*call {
 	var open []*call
 	for _, c := range s.calls {
@@ -87,9 +92,13 @@ func (h *history) stepRequested(e events.StepRequested) {
 
 // nextStep judges I6: an answer is asked for when everything before it is settled.
 func (h *history) nextStep(last *step, e events.StepRequested) {
+	if last != nil || h.turn.cause != events.CauseRetry { // that one asks the same again
+		h.reads(describe(e.Step, "step") + " is requested")
+	}
 	if last != nil {
 		switch {
 		case last.phase == stepOpen: // said already
+		case h.turn.steered > last.id.Step && (last.filtered() || last.phase == stepCompleted): // a person has spoken since
 		case last.phase != stepCompleted:
 			h.breaks(RuleSteps, last.closed, "step %s is requested, and step %s has no answer", e.Step, last.id)
 		case h.turn.final.known():
@@ -103,7 +112,7 @@ func (h *history) nextStep(last *step, e events.StepRequested) {
 			h.breaks(RuleSteps, last.closed, "step %s is requested while %s has no result", e.Step, describe(open.id, "call"))
 		}
 	}
-	if limit := h.turn.limit(); h.turn.answers >= limit {
+	if limit := h.turn.limit(); h.turn.answers-h.turn.before >= limit {
 		h.breaks(RuleBounds, h.turn.start, "step %s is over the turn's limit of %d", e.Step, limit)
 	}
 }

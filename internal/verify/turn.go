@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/everturn/everturn/events"
@@ -10,6 +11,8 @@ import (
 // turn is the open turn.
 type turn struct {
 	number    int
+	parent    int
+	cause     events.TurnCause
 	start     Place
 	settings  *events.Effective // nil if the log did not say
 	step      *step             // the newest that answers
@@ -21,6 +24,10 @@ type turn struct {
 	final     Place // the final answer
 	stopAfter Place // success of a tool that ends the turn
 	usage     events.Usage
+
+	stopper string // the newest input that came to stop it
+	steered int    // the newest step before which it took inputs, 0 if none
+	before  int    // how many steps answered before that
 
 	interrupt Place // the request
 	allowance int   // events that may still come before the end
@@ -63,8 +70,11 @@ func (h *history) turnStarted(e events.TurnStarted) {
 	default:
 		h.breaks(RuleOutcomes, Place{}, "turn %d has the cause %q", e.Turn, e.Cause)
 	}
+	h.begins(e)
 	h.take(e.Inputs)
-	h.turn = &turn{number: e.Turn, start: h.here, settings: h.recordedSettings(e.Settings)}
+	h.turn = &turn{
+		number: e.Turn, parent: e.Parent, cause: e.Cause, start: h.here, settings: h.recordedSettings(e.Settings),
+	}
 }
 
 func (h *history) newestTurn() int {
@@ -140,6 +150,7 @@ func (h *history) turnCompleted(e events.TurnCompleted) {
 		return
 	}
 	t := h.turn
+	h.reads(fmt.Sprintf("turn %d is completed", e.Turn))
 	if t.interrupt.known() {
 		h.breaks(RuleInterrupts, t.interrupt, "turn %d was asked to end and is completed", e.Turn)
 	}
@@ -168,10 +179,9 @@ func (h *history) finished(f events.Finish) (bool, string) {
 	case events.FinishStopAfterTool:
 		return t.stopAfter.known(), "a successful tool that ends turns"
 	case events.FinishMaxSteps:
-		return answered && t.answers >= t.limit(), "having reached its limit of steps"
+		return answered && t.answers-t.before >= t.limit(), "having reached its limit of steps"
 	case events.FinishRefused:
-		filtered := last != nil && last.phase == stepFailed && last.class == events.ClassContentFilter
-		return filtered || answered && last.stop == events.StopRefused, "a refusal"
+		return last != nil && last.filtered() || answered && last.stop == events.StopRefused, "a refusal"
 	case events.FinishLength:
 		return answered && last.stop == events.StopLength && len(last.calls) == 0, "an answer cut by its length"
 	}
@@ -243,6 +253,7 @@ func (h *history) endsOpen(number int, e events.Event) bool {
 // what is to be remembered of its end.
 func (h *history) endTurn(totals events.Totals, how endedTurn) {
 	t := h.turn
+	h.steeredBehind()
 	if s := t.open(); s != nil {
 		h.breaks(RuleAttempts, s.requested, "turn %d ends over attempt %d of step %s", t.number, s.attempt, s.id)
 	}
