@@ -75,33 +75,38 @@ func (s State) nextTurn(at events.Time, live Live) []events.Event {
 
 // handOut gives out the calls that may run now, and reports whether any call of
 // the step is open. Neighbours that may run beside others go together; every
-// other runs alone, in the model's order.
+// other runs alone, in the model's order. That is the order of those that run: one
+// that waits for a person comes when it is approved, and holds back nobody.
 func (s State) handOut(at events.Time) (list []events.Event, open bool) {
+	if list := append(s.asks(at), s.approvedByRule()...); len(list) > 0 {
+		return list, true
+	}
 	t, st := s.lastStep()
 	settings := s.effective(t)
-	waits := false
+	running, alone := 0, false
 	for i := range st.Calls {
-		c := &st.Calls[i]
-		if !c.open() {
-			continue
-		}
-		if c.Question != nil {
-			waits = true // for a person, and nobody else for it
-			continue
-		}
-		tool, _ := findTool(settings, c.Tool)
-		if !tool.Parallel && open {
-			return list, true // it waits for those before it
-		}
-		open = true
-		if c.Requested == nil {
-			list = append(list, s.toolRequested(t.callID(st, c), c, tool, at))
-		}
-		if !tool.Parallel {
-			return list, true // those behind it wait
+		if c := &st.Calls[i]; c.open() && c.Requested != nil {
+			tool, _ := findTool(settings, c.Tool)
+			running, alone, open = running+1, alone || !tool.Parallel, true
 		}
 	}
-	return list, open || waits
+	for i := range st.Calls {
+		c := &st.Calls[i]
+		if !c.open() || c.Requested != nil {
+			continue
+		}
+		open = true
+		if c.waits() || c.Question != nil {
+			continue // for a person: it holds back nobody
+		}
+		tool, _ := findTool(settings, c.Tool)
+		if alone || !tool.Parallel && running > 0 {
+			return list, true // it waits for those that run, and those behind it wait for it
+		}
+		list = append(list, s.toolRequested(t.callID(st, c), c, tool, at))
+		running, alone = running+1, !tool.Parallel
+	}
+	return list, open
 }
 
 func (s State) toolRequested(id events.CallID, c *call, tool events.Tool, at events.Time) events.ToolRequested {

@@ -7,7 +7,9 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
-// Rules numbers the decision rules of this release. turn.started records it.
+// Rules numbers the newest decision rules of this release. turn.started records
+// the oldest ones that decide its turn as this release does, see [RulesOf]: so a
+// release that knows no others can go on with it.
 const Rules = 2
 
 // DefaultPool asks the models that name no other.

@@ -68,6 +68,10 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 		return decideContinue(s, b, c, at, live)
 	case protocol.Answer:
 		return decideAnswer(s, b, c, at)
+	case protocol.Approve:
+		return decideApprove(s, b, c, at)
+	case protocol.SetMode:
+		return decideSetMode(s, b, c)
 	}
 	panic(fmt.Sprintf("chat: no decision for command %T", c.Body))
 }
@@ -104,7 +108,8 @@ func decideFirst(s State, c Command) Decision {
 	case protocol.Import:
 		return decideInherit(s, b.Title, c)
 	case protocol.Send, protocol.Interrupt, protocol.Configure, protocol.Rename, protocol.Archive, protocol.Unarchive,
-		protocol.Withdraw, protocol.Promote, protocol.EditInput, protocol.Retry, protocol.Continue, protocol.Answer:
+		protocol.Withdraw, protocol.Promote, protocol.EditInput, protocol.Retry, protocol.Continue, protocol.Answer, protocol.Approve,
+		protocol.SetMode:
 	}
 	return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
 }

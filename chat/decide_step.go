@@ -130,7 +130,11 @@ func completedStep(s State, m AttemptEnded, at events.Time) []events.Event {
 	if st.Purpose != events.PurposeAnswer {
 		return []events.Event{e}
 	}
-	calls := settleCalls(&e, s.effective(s.f.Current), m.Schemas, at)
+	t := s.f.Current
+	mayRun := func(tool events.Tool) bool {
+		return t.Rules >= rulesApprovals || !needsApproval(s.effective(t).Approval, tool) // before those nobody could be asked
+	}
+	calls := settleCalls(&e, s.effective(t), m.Schemas, mayRun, at)
 	return append([]events.Event{e}, calls...)
 }
 
@@ -214,6 +218,8 @@ func decideTimer(s State, m TimerDue) []events.Event {
 		return []events.Event{settledByRule(m.Name.Call, c.settledWithout(events.ToolTimeout), "")}
 	case protocol.TimerQuestion:
 		return s.expire(m.Name)
+	case protocol.TimerApproval:
+		return s.unanswered(m.Name.Call)
 	case protocol.TimerEnd:
 		if turn, _ := s.Running(); !s.Interrupting() || turn != m.Name.Turn {
 			return nil

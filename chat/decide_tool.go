@@ -11,15 +11,17 @@ import (
 
 // What a model is told of calls that no runner answered.
 const (
-	saidCut       = "The arguments were cut off. The call was not run."
-	saidRefused   = "The answer was refused. The call was not run."
-	saidExclusive = "This tool must be the only call of its step. None of the calls was run."
-	saidApproval  = "This call needs a person's approval, which nobody can give here. It was not run."
-	saidCancelled = "The call was cancelled before it had any effect."
-	saidTimeout   = "The call did not start in time. It had no effect."
-	saidUnknown   = "The call was started; its outcome is unknown. It may have had its effect."
-	saidImported  = "The call was open where this conversation was taken over from. Its outcome is unknown."
-	saidFailing   = "The call was started several times and never finished."
+	saidCut        = "The arguments were cut off. The call was not run."
+	saidRefused    = "The answer was refused. The call was not run."
+	saidExclusive  = "This tool must be the only call of its step. None of the calls was run."
+	saidApproval   = "This call needs a person's approval, which nobody can give here. It was not run."
+	saidDenied     = "A person denied this call. It was not run."
+	saidUnanswered = "Nobody decided in time whether this call may run: no answer. It was not run."
+	saidCancelled  = "The call was cancelled before it had any effect."
+	saidTimeout    = "The call did not start in time. It had no effect."
+	saidUnknown    = "The call was started; its outcome is unknown. It may have had its effect."
+	saidImported   = "The call was open where this conversation was taken over from. Its outcome is unknown."
+	saidFailing    = "The call was started several times and never finished."
 )
 
 // settledByRule is a result that no runner gave. Without said it is the usual
@@ -45,7 +47,8 @@ func settledByRule(id events.CallID, status events.ToolStatus, said string) even
 // those that no runner is given. Arguments over their limit are taken out of the
 // answer; the result says so.
 func settleCalls(
-	e *events.StepCompleted, settings events.Effective, schemas map[events.Digest]*Schema, at events.Time,
+	e *events.StepCompleted, settings events.Effective, schemas map[events.Digest]*Schema, mayRun func(events.Tool) bool,
+	at events.Time,
 ) []events.Event {
 	var list []events.Event
 	exclusive := callsIn(e.Parts) > 1 && slices.ContainsFunc(e.Parts, func(p events.Part) bool {
@@ -76,7 +79,7 @@ func settleCalls(
 			status = events.ToolInvalid
 			said = fmt.Sprintf("The arguments have %d bytes, at most %d are allowed.", size, events.MaxArgumentsBytes)
 		default:
-			if status, said = judge(*p, settings, schemas); status == "" {
+			if status, said = judge(*p, settings, schemas, mayRun); status == "" {
 				begun, status, said = beginBuiltIn(id, *p, settings, at)
 			}
 		}
@@ -89,7 +92,20 @@ func settleCalls(
 }
 
 // judge says why a call must not run, or nothing.
-func judge(p events.Part, settings events.Effective, schemas map[events.Digest]*Schema) (events.ToolStatus, string) {
+func judge(
+	p events.Part, settings events.Effective, schemas map[events.Digest]*Schema, mayRun func(events.Tool) bool,
+) (events.ToolStatus, string) {
+	if status, said := judgeArguments(p, settings, schemas); status != "" {
+		return status, said
+	}
+	if tool, _ := findTool(settings, p.Name); !mayRun(tool) {
+		return events.ToolDenied, saidApproval
+	}
+	return "", ""
+}
+
+// judgeArguments says why a call cannot run as it is, or nothing.
+func judgeArguments(p events.Part, settings events.Effective, schemas map[events.Digest]*Schema) (events.ToolStatus, string) {
 	tool, ok := findTool(settings, p.Name)
 	if !ok {
 		return events.ToolNotFound, fmt.Sprintf("There is no tool named %q.", events.Shorten(p.Name, maxTitleChars))
@@ -107,9 +123,6 @@ func judge(p events.Part, settings events.Effective, schemas map[events.Digest]*
 	}
 	if !events.IsObject(arguments) { // whatever the schema says: no runner and no provider takes anything else
 		return events.ToolInvalid, "The arguments must be one JSON object."
-	}
-	if needsApproval(settings.Approval, tool) {
-		return events.ToolDenied, saidApproval
 	}
 	return "", ""
 }

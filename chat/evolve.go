@@ -128,6 +128,12 @@ func (s *State) fold(e events.Event) {
 		c := s.call(e.Call)
 		c.Started = &started{Claim: e.Claim, Delivery: e.Delivery, Runner: e.Runner, At: e.At}
 		c.Starts++
+	case events.ApprovalRequested:
+		s.requestApproval(e)
+	case events.ApprovalResolved:
+		s.resolveApproval(e)
+	case events.ModeSet:
+		s.setMode(e)
 	case events.ToolCompleted:
 		s.call(e.Call).Result = &result{Status: e.Status, Parts: e.Parts, IsError: e.IsError}
 	case events.QuestionAsked:
@@ -271,6 +277,8 @@ func (s *State) remember(c events.Commit) {
 			}
 		case events.CommandNoted:
 			r.Turn = e.Turn
+		case events.ApprovalResolved:
+			r.Turn = e.Call.Turn
 		case events.CommandRejected:
 			r.OK, r.Code, r.Message, r.Status = false, e.Code, e.Message, e.Status
 		case events.QuestionHeld:
@@ -280,7 +288,7 @@ func (s *State) remember(c events.Commit) {
 		case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
-			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked:
+			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet:
 		}
 	}
 	s.f.Decided = max(s.f.Decided, c.Cause.Sequence)

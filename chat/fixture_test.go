@@ -107,7 +107,7 @@ func (s *story) command(b protocol.Body) (string, []events.Event) {
 	s.t.Helper()
 	s.seq++
 	id := fmt.Sprintf("cmd-%d", s.seq)
-	return id, s.tell(chat.Command{ID: id, Sequence: s.seq, Body: b})
+	return id, s.tell(chat.Command{ID: id, By: "user:ann", Sequence: s.seq, Body: b, Schemas: schemas(s.t)})
 }
 
 func (s *story) send(text string) []events.Event {

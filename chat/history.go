@@ -83,7 +83,8 @@ func CheckRules(c events.Commit) error {
 func (s State) Inherit() State {
 	s = s.clone()
 	s.f.Rev, s.f.Created, s.f.Decided, s.f.Commands = 0, 0, 0, nil
-	s.f.Aside = nil // what a model is asked for beside all turns is of use only there
+	s.f.Aside = nil   // what a model is asked for beside all turns is of use only there
+	s.f.Allowed = nil // what was approved there was approved for that chat
 	s.at = 0
 	return s
 }
@@ -121,7 +122,7 @@ func (s State) close(reason string) []events.Event {
 		if st != nil {
 			for i := range st.Calls {
 				if c := &st.Calls[i]; c.open() {
-					list = append(list, settledByRule(t.callID(st, c), events.ToolUnknown, saidImported))
+					list = append(list, t.closed(st, c, reason, settledByRule(t.callID(st, c), events.ToolUnknown, saidImported))...)
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -28,15 +29,17 @@ func decideInterrupt(s State, b protocol.Interrupt, c Command, at events.Time) D
 
 // stopTurn asks the running turn to end, and closes what certainly has not begun
 // in it. Whoever wants a turn to end, for whatever reason, does it by this.
-func (s State) stopTurn(reason, by string, at events.Time) []events.Event {
+// One of its calls may be settled already, in the same commit.
+func (s State) stopTurn(reason, by string, at events.Time, settled ...events.CallID) []events.Event {
 	t, st := s.lastStep()
 	list := []events.Event{events.TurnInterruptRequested{Turn: t.Number, Reason: reason, By: by, Due: at.Add(events.EndDelay)}}
 	if st == nil {
 		return list
 	}
 	for i := range st.Calls {
-		if call := &st.Calls[i]; call.open() && call.Requested == nil {
-			list = append(list, settledByRule(t.callID(st, call), events.ToolCancelled, call.saidInterrupted()))
+		c, id := &st.Calls[i], t.callID(st, &st.Calls[i])
+		if c.open() && c.Requested == nil && !slices.Contains(settled, id) {
+			list = append(list, t.closed(st, c, becauseInterrupted, settledByRule(id, events.ToolCancelled, c.saidInterrupted()))...)
 		}
 	}
 	return list
@@ -71,7 +74,8 @@ func (s State) endNow(partial []events.Part) []events.Event {
 	}
 	for i := range st.Calls {
 		if c := &st.Calls[i]; c.open() {
-			list = append(list, settledByRule(t.callID(st, c), c.settledWithout(events.ToolCancelled), ""))
+			end := settledByRule(t.callID(st, c), c.settledWithout(events.ToolCancelled), "")
+			list = append(list, t.closed(st, c, becauseInterrupted, end)...)
 		}
 	}
 	return list

@@ -30,6 +30,10 @@ type Command struct {
 	// uploaded, say, or is no image. What is not in it does. See [Attached].
 	Unfit map[events.Digest]string
 
+	// Schemas judge the arguments of a [protocol.Approve] that edits them, by manifest
+	// digest. That of the call's tool is enough; see [State.ToolOf].
+	Schemas map[events.Digest]*Schema
+
 	// Undeliverable means that deciding it failed too often: it is rejected
 	// unread. Verb then says what Body cannot.
 	Undeliverable bool

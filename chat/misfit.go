@@ -16,7 +16,8 @@ const maxNumber = 1<<31 - 1
 func (s State) misfit(e events.Event) string {
 	switch e := e.(type) {
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited, events.InputPromoted, events.InputWithdrawn:
+		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited, events.InputPromoted, events.InputWithdrawn,
+		events.ModeSet:
 		return ""
 	case events.InputSteered:
 		return s.misfitSteering(e)
@@ -44,6 +45,10 @@ func (s State) misfit(e events.Event) string {
 		return s.misfitAttempt(e.Step, e.Attempt)
 	case events.StepInterrupted:
 		return s.misfitAttempt(e.Step, e.Attempt)
+	case events.ApprovalRequested:
+		return s.misfitApproval(e.Call)
+	case events.ApprovalResolved:
+		return s.misfitDecision(e)
 	case events.ToolRequested:
 		return s.misfitCall(e.Call)
 	case events.ToolStarted:

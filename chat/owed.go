@@ -57,7 +57,7 @@ func (s State) owedStep(turn int, st *step) []protocol.Work {
 }
 
 // owedCalls is the work of each call that was handed out, and its deadline; of one
-// that asks a person the end of waiting.
+// that waits for a person, the end of the waiting.
 func (s State) owedCalls(t *turn, st *step) []protocol.Work {
 	var list []protocol.Work
 	for i := range st.Calls {
@@ -65,6 +65,10 @@ func (s State) owedCalls(t *turn, st *step) []protocol.Work {
 		id := t.callID(st, c)
 		if c.open() && c.Question != nil {
 			list = append(list, s.owedQuestion(id, c.Question))
+		}
+		if c.waits() {
+			timer := protocol.TimerName{Kind: protocol.TimerApproval, Call: id}
+			list = append(list, s.timer(timer, c.Approval.Rev, c.Approval.Due))
 		}
 		if !c.open() || c.Requested == nil {
 			continue
@@ -74,6 +78,7 @@ func (s State) owedCalls(t *turn, st *step) []protocol.Work {
 			V: protocol.Version, Tenant: s.f.Tenant, Chat: s.f.Chat, Rev: r.Rev, Call: id, Tool: c.Tool,
 			Group: r.Group, Manifest: r.Manifest, Blob: c.Blob,
 			IdempotencyKey: protocol.IdempotencyKey(s.Key(), id), TimeoutMS: r.TimeoutMS, Deadline: r.Deadline,
+			Permissions: c.permissions(),
 		}
 		if c.Blob == "" {
 			work.Arguments = json.RawMessage(normalArguments(c.Arguments))

@@ -157,7 +157,22 @@ func resultOf(c call, p events.Part) model.Result {
 	if len(parts) == 0 {
 		parts = []events.Part{events.Text(placeholderResult)}
 	}
+	if c.Edited {
+		parts = append([]events.Part{events.Text(editedNotice(c))}, parts...)
+	}
 	return model.Result{WireID: p.ProviderID, Name: p.Name, Parts: parts, IsError: c.Result.IsError}
+}
+
+// maxEditedShownBytes bounds how much of edited arguments a model is shown.
+const maxEditedShownBytes = 8 << 10
+
+// editedNotice tells the model that its call ran with other arguments than it wrote.
+func editedNotice(c call) string {
+	const changed = "A person changed the arguments of this call before it ran."
+	if c.Blob != "" {
+		return changed + " They are too long to be shown."
+	}
+	return changed + " It ran with: " + events.CutText(c.Arguments, maxEditedShownBytes)
 }
 
 // wireID is the call's id towards providers: the provider's own if it is usable

@@ -42,13 +42,16 @@ func invalidSettings(s events.Settings) string {
 		if l.OutputTokens < 0 {
 			return "limits.output_tokens: want 0 or more"
 		}
+		if most := events.MaxApprovalTime.Milliseconds(); l.ApprovalMS < 0 || l.ApprovalMS > most {
+			return fmt.Sprintf("limits.approval_ms: want 0 to %d", most)
+		}
 	}
 	return ""
 }
 
 // turnStarted is the start of the next turn, with the settings in force.
 func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Time, live Live) events.TurnStarted {
-	e := events.TurnStarted{Turn: 1, Cause: cause, Rules: Rules, PromptRules: PromptRules, At: at}
+	e := events.TurnStarted{Turn: 1, Cause: cause, PromptRules: PromptRules, At: at}
 	merged := live.Defaults.Merge(s.f.Settings)
 	if t := s.newest(); t != nil {
 		e.Turn = t.Number + 1
@@ -70,7 +73,7 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 		merged = merged.Merge(*inputs[0].Settings)
 	}
 	effective := resolve(merged, live)
-	e.Settings.Digest = digestOf(effective)
+	e.Rules, e.Settings.Digest = RulesOf(effective), digestOf(effective)
 	if !slices.ContainsFunc(s.f.Bodies, func(b body) bool { return b.Digest == e.Settings.Digest }) {
 		e.Settings.Body = &effective
 	}

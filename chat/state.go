@@ -53,6 +53,7 @@ type fields struct {
 	Settings events.Settings   `json:"settings"`
 	Bodies   []body            `json:"bodies,omitempty"`
 	Archived bool              `json:"archived"`
+	Allowed  []allowed         `json:"allowed,omitempty"` // calls that were approved for the whole chat, the newest last
 	Waiting  []input           `json:"waiting,omitempty"` // in the order they will be taken
 	Past     []*turn           `json:"past,omitempty"`    // ended turns, oldest first
 	Current  *turn             `json:"current,omitempty"` // the open turn
@@ -109,6 +110,9 @@ type turn struct {
 	Ended    ending           `json:"ended"`
 	Finish   events.Finish    `json:"finish,omitempty"`
 
+	// Approval is the mode that was set while the turn runs; empty: that of its settings.
+	Approval events.ApprovalMode `json:"approval,omitempty"`
+
 	// Interrupted is when the end timer is due; zero while nobody interrupts.
 	Interrupted events.Time `json:"interrupted,omitempty"`
 	Reason      string      `json:"reason,omitempty"`
@@ -153,7 +157,10 @@ type call struct {
 	Arguments string        `json:"arguments"`
 	Blob      events.Digest `json:"blob,omitempty"` // in place of large arguments
 
-	Question  *question  `json:"question,omitempty"` // what it asks a person; no runner has it then
+	Question *question `json:"question,omitempty"` // what it asks a person; no runner has it then
+	Edited   bool      `json:"edited,omitempty"`   // the arguments are not the model's
+
+	Approval  *approval  `json:"approval,omitempty"`
 	Requested *requested `json:"requested,omitempty"`
 	Started   *started   `json:"started,omitempty"`
 	Starts    int        `json:"starts"`

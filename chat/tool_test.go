@@ -102,12 +102,6 @@ func TestCalls(t *testing.T) {
 				t.Errorf("status %q", r.Status)
 			}
 		}},
-		{"a tool that needs a person is denied", func(t *testing.T, s *story) {
-			s.send("a")
-			if r := find[events.ToolCompleted](t, s.answer(call("ask", "{}"))); r.Status != events.ToolDenied {
-				t.Errorf("status %q", r.Status)
-			}
-		}},
 		{"S4.8 a result over its limit is cut", func(t *testing.T, s *story) {
 			s.send("a")
 			s.answer(call("look", "{}"))
@@ -237,10 +231,6 @@ func TestClaims(t *testing.T) {
 	t.Run("a dead holder makes the outcome unknown, a living one is waited for", func(t *testing.T) {
 		t.Parallel()
 		s := begin(t)
-		s.send("a")
-		s.answer(call("ask", "{}"))
-		s.answer(events.Text("denied"))
-		s = begin(t)
 		s.command(protocol.Configure{V: 1, Settings: events.Settings{Approval: events.ApprovalFull}})
 		s.send("a")
 		s.answer(call("ask", "{}")) // timeout 120 s

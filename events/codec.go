@@ -38,6 +38,7 @@ var kinds = []kind{
 	as[StepRequested](), as[StepCompleted](), as[StepFailed](), as[StepInterrupted](),
 	as[ToolRequested](), as[ToolStarted](), as[ToolCompleted](),
 	as[QuestionAsked](), as[QuestionHeld](), as[QuestionAnswered](),
+	as[ApprovalRequested](), as[ApprovalResolved](), as[ModeSet](),
 }
 
 var kindOf = func() map[Type]kind {

@@ -89,10 +89,12 @@ func Parts(e Event) []Part {
 		return e.Parts
 	case ToolCompleted:
 		return e.Parts
+	case ApprovalResolved:
+		return e.Edited
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
 		InputPromoted, InputSteered, InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
-		QuestionAsked, QuestionHeld, QuestionAnswered:
+		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet:
 	}
 	return nil
 }
@@ -115,10 +117,13 @@ func WithParts(e Event, parts []Part) Event {
 	case ToolCompleted:
 		e.Parts = parts
 		return e
+	case ApprovalResolved:
+		e.Edited = parts
+		return e
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
 		InputPromoted, InputSteered, InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
-		QuestionAsked, QuestionHeld, QuestionAnswered:
+		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet:
 	}
 	return e
 }

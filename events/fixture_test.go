@@ -182,6 +182,22 @@ func examples() map[events.Type]example {
 			},
 			events.QuestionAnswered{Call: call, Answers: []events.Answer{{Question: "color", Text: "red"}}},
 		},
+		"approval.requested.v1": {
+			events.ApprovalRequested{
+				Call: call, Tool: "write_file", Arguments: digest, Mode: events.ApprovalAuto, Policy: events.PolicyAsk, Due: noon,
+			},
+			events.ApprovalRequested{Call: call, Tool: "write_file", Arguments: digest, Mode: events.ApprovalAsk, Policy: events.PolicyAllow, Due: noon},
+		},
+		"approval.resolved.v1": {
+			events.ApprovalResolved{
+				Call: call, Arguments: digest, Decision: events.ApprovalApproved, By: events.ResolvedByUser, User: "user:ann",
+				Scope: events.ScopeChat, Reason: "but not that file",
+				Edited:      []events.Part{{Type: events.PartCall, Ordinal: 1, Name: "write_file", Arguments: `{"path":"b"}`}},
+				Permissions: events.Permissions{Grants: []string{"network"}},
+			},
+			events.ApprovalResolved{Call: call, Arguments: digest, Decision: events.ApprovalDenied, By: events.ResolvedByDeadline},
+		},
+		"mode.set.v1": {events.ModeSet{Approval: events.ApprovalFull, By: "user:ann"}, events.ModeSet{}},
 	}
 }
 
@@ -190,7 +206,26 @@ func examples() map[events.Type]example {
 func grown() map[events.Type]events.Event {
 	completed := examples()["step.completed.v1"].full.(events.StepCompleted)
 	completed.RawUsage = []string{`{"input_tokens":100,"service_tier":"standard"}`, `{"output_tokens": 20}`}
-	return map[events.Type]events.Event{completed.EventType(): completed}
+	created := examples()["chat.created.v1"].full.(events.ChatCreated)
+	created.Settings = grownSettings()
+	inherited := examples()["chat.created.v2"].full.(events.ChatInherited)
+	inherited.Settings = grownSettings()
+	accepted := examples()["input.accepted.v1"].full.(events.InputAccepted)
+	accepted.Settings = new(grownSettings())
+	started := examples()["turn.started.v1"].full.(events.TurnStarted)
+	started.Settings.Body = everyEffective()
+	started.Settings.Body.Limits = *grownSettings().Limits
+	all := map[events.Type]events.Event{}
+	for _, e := range []events.Event{completed, created, inherited, accepted, started, events.ChatConfigured{Settings: grownSettings()}} {
+		all[e.EventType()] = e
+	}
+	return all
+}
+
+func grownSettings() events.Settings {
+	s := everySetting()
+	s.Limits.ApprovalMS = 60_000
+	return s
 }
 
 func everyEffective() *events.Effective {

@@ -17,19 +17,24 @@ const (
 	MaxStepsPerTurn     = 256 // default of the step limit
 	MaxCallsPerStep     = 128
 	MaxAttemptsPerStep  = 25
-	MaxQuickRetries     = 5 // of interrupted streams, before the slow ones
-	MaxStartsIdempotent = 5 // tool.started of one idempotent call, then its result is error
+	MaxQuickRetries     = 5  // of interrupted streams, before the slow ones
+	MaxStartsIdempotent = 5  // tool.started of one idempotent call, then its result is error
+	MaxRemembered       = 64 // approvals that hold for the whole chat; the oldest is forgotten
+	MaxGrants           = 32 // permissions granted with one call
+	MaxGrantBytes       = 256
 )
 
 // Times that decisions and the checker share. Grant, Skew and Dead are one
 // argument: an effect starts within Grant of its claim, clocks agree within
 // Skew, so that after Dead nothing licensed can still begin.
 const (
-	Grant              = 1 * time.Second
-	Skew               = 3 * time.Second
-	EndDelay           = Grant + Skew       // from turn.interrupt_requested to the end timer
-	Dead               = 2 * (Grant + Skew) // a claim this old is not running unless its runner says so
-	DefaultToolTimeout = 120 * time.Second  // of a tool that names none
-	MaxBackoff         = 60 * time.Second   // between attempts
-	MaxRetryFor        = time.Hour          // a provider's Retry-After above it is absurd and ignored
+	Grant               = 1 * time.Second
+	Skew                = 3 * time.Second
+	EndDelay            = Grant + Skew       // from turn.interrupt_requested to the end timer
+	Dead                = 2 * (Grant + Skew) // a claim this old is not running unless its runner says so
+	DefaultToolTimeout  = 120 * time.Second  // of a tool that names none
+	MaxBackoff          = 60 * time.Second   // between attempts
+	DefaultApprovalTime = 24 * time.Hour     // a call waits for approval
+	MaxApprovalTime     = 30 * 24 * time.Hour
+	MaxRetryFor         = time.Hour // a provider's Retry-After above it is absurd and ignored
 )

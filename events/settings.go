@@ -1,5 +1,7 @@
 package events
 
+import "time"
+
 // Settings are what a user may choose for a chat or a single input. Every field
 // is optional: a missing one is taken from the chat, then from the defaults.
 type Settings struct {
@@ -18,6 +20,10 @@ type Settings struct {
 type Limits struct {
 	Steps        int `json:"steps,omitempty"`         // steps since the last user input; default [MaxStepsPerTurn]
 	OutputTokens int `json:"output_tokens,omitempty"` // of one step; default the model's
+
+	// ApprovalMS is how long a call waits for somebody to approve it before it is
+	// denied; default [DefaultApprovalTime], at most [MaxApprovalTime].
+	ApprovalMS int64 `json:"approval_ms,omitempty"`
 }
 
 // Merge is s with every field that over sets taken from over.
@@ -45,9 +51,20 @@ func (s Settings) Merge(over Settings) Settings {
 		if over.Limits.OutputTokens != 0 {
 			merged.OutputTokens = over.Limits.OutputTokens
 		}
+		if over.Limits.ApprovalMS != 0 {
+			merged.ApprovalMS = over.Limits.ApprovalMS
+		}
 		s.Limits = &merged
 	}
 	return s
+}
+
+// ApprovalTime is how long a call waits for somebody to approve it.
+func (l Limits) ApprovalTime() time.Duration {
+	if l.ApprovalMS == 0 {
+		return DefaultApprovalTime
+	}
+	return time.Duration(l.ApprovalMS) * time.Millisecond
 }
 
 // ApprovalMode says which calls need a person.

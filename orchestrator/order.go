@@ -139,6 +139,9 @@ func (o *Orchestrator) decideStored(
 	if err == nil {
 		message.Unfit, err = o.unfit(ctx, h.key, message, p)
 	}
+	if err == nil {
+		message.Schemas, err = o.judging(ctx, base.state, message, p)
+	}
 	if err != nil { // what it needs is away
 		h.deciding = ""
 		o.survived(ctx, h, c)

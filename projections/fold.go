@@ -98,7 +98,7 @@ func (f *fold) event(e events.Event) {
 		f.head.Archived = true
 	case events.ChatUnarchived:
 		f.head.Archived = false
-	case events.ChatConfigured, events.CommandRejected, events.CommandNoted:
+	case events.ChatConfigured, events.CommandRejected, events.CommandNoted, events.ModeSet:
 		// Nothing that people read in a chat.
 	case events.InputAccepted:
 		f.waiting = append(f.waiting, waitingInput{accepted: e, rev: f.head.Rev, at: f.head.At})
@@ -139,6 +139,10 @@ func (f *fold) event(e events.Event) {
 		if f.answers(e.Step) {
 			f.stepInterrupted(e)
 		}
+	case events.ApprovalRequested:
+		f.approvalRequested(e)
+	case events.ApprovalResolved:
+		f.approvalResolved(e)
 	case events.ToolRequested:
 		f.call(e.Call, func(c *Call) { c.Status = CallRequested })
 	case events.ToolStarted:

@@ -45,11 +45,12 @@ func replyOf(c events.Commit) protocol.Reply {
 		case events.QuestionHeld:
 			r.Turn = e.Call.Turn
 		case events.QuestionAnswered:
+		case events.ApprovalResolved:
 			r.Turn = e.Call.Turn
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
-			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked:
+			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet:
 		}
 	}
 	return r

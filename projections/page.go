@@ -171,6 +171,9 @@ func changeParts(parts []Part, change func(Part) Part) []Part {
 		if p.Call != nil {
 			c := *p.Call
 			c.Result = changeParts(c.Result, change)
+			if len(c.Edited) > 0 {
+				c.Edited = changeParts(c.Edited, change)
+			}
 			changed[i].Call = &c
 		}
 	}

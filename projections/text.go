@@ -120,6 +120,7 @@ func (t *TextWriter) call(p Part) {
 		return
 	}
 	t.indented("-> ", fmt.Sprintf("%s %s  [%s %s]", oneLine(p.Name), arguments, p.Call.ID, p.Call.Status))
+	t.approval(*p.Call)
 	for _, r := range p.Call.Result {
 		t.indented("   ", shown(r, r.Text+r.JSON))
 	}
@@ -202,6 +203,10 @@ func (t *TextWriter) foot(p Transcript) {
 		t.printf("\n.. step %s is tried again at %s\n", p.Step, t.clock(p.RetryAt))
 	case p.Step != "":
 		t.printf("\n.. step %s, attempt %d, is under way\n", p.Step, p.Attempt)
+	case len(p.Awaiting) > 0:
+		for _, call := range p.Awaiting {
+			t.printf("\n.. call %s waits for approval: everturn approve %s %s\n", call, p.Chat, call)
+		}
 	case p.Status == StatusRunning:
 		t.printf("\n.. turn %d waits for tools\n", p.Turn)
 	}

@@ -81,6 +81,6 @@ func Verbs() []Verb {
 	return []Verb{
 		VerbCreate, VerbSend, VerbInterrupt, VerbConfigure, VerbRename,
 		VerbArchive, VerbUnarchive, VerbWithdraw, VerbPromote, VerbEditInput, VerbRetry, VerbContinue,
-		VerbFork, VerbImport,
+		VerbFork, VerbImport, VerbApprove, VerbSetMode, VerbAnswer,
 	}
 }

@@ -39,6 +39,8 @@ const (
 	VerbContinue  Verb = "continue"
 	VerbFork      Verb = "fork"
 	VerbImport    Verb = "import"
+	VerbApprove   Verb = "approve"
+	VerbSetMode   Verb = "set-mode"
 )
 
 // Body is what a command wants. The set is closed.
@@ -264,6 +266,10 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 		return decodeBody[Import](data)
 	case VerbAnswer:
 		return decodeBody[Answer](data)
+	case VerbApprove:
+		return decodeBody[Approve](data)
+	case VerbSetMode:
+		return decodeBody[SetMode](data)
 	}
 	return nil, refuse(events.CodeUnknownVerb, "verb %q", verb)
 }

@@ -17,6 +17,7 @@ const (
 	TimerDeadline TimerKind = "deadline" // a call's
 	TimerEnd      TimerKind = "end"      // of a turn that was interrupted
 	TimerQuestion TimerKind = "question" // the end of waiting for an answer
+	TimerApproval TimerKind = "approval" // of a call that waits for one
 )
 
 // TimerName is a timer's name taken apart. Which fields are set follows from Kind.
@@ -24,7 +25,7 @@ type TimerName struct {
 	Kind    TimerKind
 	Step    events.StepID // of retry
 	Attempt int           // of retry: the one that failed
-	Call    events.CallID // of deadline and question
+	Call    events.CallID // of deadline, approval and question
 	Turn    int           // of end
 	Number  int           // of question: counts the timers of the call, from 1
 }
@@ -34,7 +35,7 @@ func (n TimerName) String() string {
 	switch n.Kind {
 	case TimerRetry:
 		return string(n.Kind) + "-" + n.Step.Token() + "-" + strconv.Itoa(n.Attempt)
-	case TimerDeadline:
+	case TimerDeadline, TimerApproval:
 		return string(n.Kind) + "-" + n.Call.Token()
 	case TimerEnd:
 		return string(n.Kind) + "-" + strconv.Itoa(n.Turn)
@@ -53,7 +54,7 @@ func ParseTimerName(s string) (TimerName, error) {
 		id, err := events.ParseCallID(rest, "-")
 		n.Step, n.Attempt = id.StepID(), id.Ordinal
 		return n, err
-	case TimerDeadline:
+	case TimerDeadline, TimerApproval:
 		var err error
 		n.Call, err = events.ParseCallID(rest, "-")
 		return n, err

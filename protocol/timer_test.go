@@ -15,6 +15,7 @@ func TestTimerNames(t *testing.T) {
 		"retry-3-2-1":    {Kind: protocol.TimerRetry, Step: step, Attempt: 1},
 		"retry-3-2-12":   {Kind: protocol.TimerRetry, Step: step, Attempt: 12},
 		"deadline-3-2-1": {Kind: protocol.TimerDeadline, Call: call},
+		"approval-3-2-1": {Kind: protocol.TimerApproval, Call: call},
 		"end-3":          {Kind: protocol.TimerEnd, Turn: 3},
 
 		"question-3-2-1-1":  {Kind: protocol.TimerQuestion, Call: call, Number: 1},
@@ -33,8 +34,8 @@ func TestTimerNamesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
 		"", "-", "retry", "retry-", "retry-3-2", "retry-3-2-1-1", "retry-3-2-a", "retry-3-2--1", "deadline-3-2", "deadline-3.2.1",
-		"end", "end-", "end--1", "end-+1", "end-01", "end-1-1", "end-x", "End-1", "approval-3-2-1", "end-99999999999999999999",
 		"question", "question-", "question-3-2-1", "question-3-2-1-", "question-3-2-1-x", "question-3-2-1-01", "question--1",
+		"end", "end-", "end--1", "end-+1", "end-01", "end-1-1", "end-x", "End-1", "approval-3-2", "question-3-2-1", "end-99999999999999999999",
 		strings.Repeat("a", 10_000),
 	} {
 		got, err := protocol.ParseTimerName(s)
@@ -55,6 +56,7 @@ func TestTimerNamesRoundTrip(t *testing.T) {
 		return rapid.SampledFrom([]protocol.TimerName{
 			{Kind: protocol.TimerRetry, Step: events.StepID{Turn: turn, Step: step}, Attempt: last},
 			{Kind: protocol.TimerDeadline, Call: events.CallID{Turn: turn, Step: step, Ordinal: last}},
+			{Kind: protocol.TimerApproval, Call: events.CallID{Turn: turn, Step: step, Ordinal: last}},
 			{Kind: protocol.TimerEnd, Turn: turn},
 			{Kind: protocol.TimerQuestion, Call: events.CallID{Turn: turn, Step: step, Ordinal: last}, Number: number.Draw(t, "number")},
 		}).Draw(t, "name")

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,13 @@ func TestCommandWire(t *testing.T) {
 		{"minimal", protocol.Import{V: 1, History: digest}},
 		{"full", protocol.Answer{V: 1, Call: call, Answers: []events.Answer{{Question: "color", Text: "red"}}, Hold: new(true)}},
 		{"minimal", protocol.Answer{V: 1, Call: call, Answers: []events.Answer{{Question: "color", Text: "red"}}}},
+		{"full", protocol.Approve{
+			V: 1, Call: call, Decision: protocol.DecideApproveForChat, Arguments: digest, Args: json.RawMessage(`{"path":"b.txt"}`),
+			Permissions: &events.Permissions{Grants: []string{"network"}}, Reason: "but not that file",
+		}},
+		{"deny", protocol.Approve{V: 1, Call: call, Decision: protocol.DecideDeny, Reason: "not that file", Stop: true}},
+		{"minimal", protocol.Approve{V: 1, Call: call, Decision: protocol.DecideApprove}},
+		{"full", protocol.SetMode{V: 1, Approval: events.ApprovalAsk}},
 	} {
 		verb := string(tt.want.Verb())
 		seen[tt.want.Verb()] = true
@@ -103,6 +111,9 @@ func TestCommandWire(t *testing.T) {
 	for _, verb := range verbs(t) {
 		if !seen[protocol.Verb(verb)] {
 			t.Errorf("the verb %s has no wire file", verb)
+		}
+		if !slices.Contains(protocol.Verbs(), protocol.Verb(verb)) {
+			t.Errorf("the verb %s is not among those that accounts may use", verb)
 		}
 	}
 }
@@ -151,6 +162,11 @@ func TestWorkWire(t *testing.T) {
 	wiretest.Body(t, "work.tool.blob.json", protocol.ToolWork{
 		V: 1, Tenant: key.Tenant, Chat: key.Chat, Rev: 18, Call: call, Tool: "read_file", Group: "files", Manifest: digest,
 		Blob: digest, IdempotencyKey: protocol.IdempotencyKey(key, call), TimeoutMS: 120000, Deadline: noon,
+	})
+	wiretest.Body(t, "work.tool.granted.json", protocol.ToolWork{
+		V: 1, Tenant: key.Tenant, Chat: key.Chat, Rev: 18, Call: call, Tool: "read_file", Group: "files", Manifest: digest,
+		Arguments: json.RawMessage(`{"path":"a.txt"}`), IdempotencyKey: protocol.IdempotencyKey(key, call),
+		TimeoutMS: 120000, Deadline: noon, Permissions: events.Permissions{Grants: []string{"network"}},
 	})
 	wiretest.Body(t, "timer.full.json", protocol.Timer{
 		V: 1, Tenant: key.Tenant, Chat: key.Chat, Rev: 18, Name: "deadline-3-2-1", Due: noon,

@@ -42,20 +42,20 @@ type ModelWork struct {
 
 // ToolWork asks for one call.
 type ToolWork struct {
-	V              int             `json:"v"`
-	Tenant         string          `json:"tenant"`
-	Chat           string          `json:"chat"`
-	Rev            uint64          `json:"rev"`
-	Call           events.CallID   `json:"call"`
-	Tool           string          `json:"tool"`
-	Group          string          `json:"group"`
-	Manifest       events.Digest   `json:"manifest"`
-	Arguments      json.RawMessage `json:"arguments,omitempty"` // an object, valid for the schema
-	Blob           events.Digest   `json:"blob,omitempty"`      // of the arguments, if they are large
-	IdempotencyKey string          `json:"key"`
-	TimeoutMS      int64           `json:"timeout_ms"`
-	Deadline       events.Time     `json:"deadline"`
-	Permissions    struct{}        `json:"permissions"`
+	V              int                `json:"v"`
+	Tenant         string             `json:"tenant"`
+	Chat           string             `json:"chat"`
+	Rev            uint64             `json:"rev"`
+	Call           events.CallID      `json:"call"`
+	Tool           string             `json:"tool"`
+	Group          string             `json:"group"`
+	Manifest       events.Digest      `json:"manifest"`
+	Arguments      json.RawMessage    `json:"arguments,omitempty"` // an object, valid for the schema
+	Blob           events.Digest      `json:"blob,omitempty"`      // of the arguments, if they are large
+	IdempotencyKey string             `json:"key"`
+	TimeoutMS      int64              `json:"timeout_ms"`
+	Deadline       events.Time        `json:"deadline"`
+	Permissions    events.Permissions `json:"permissions"`
 }
 
 // Timer asks to be woken. A name is never used twice in a chat.

@@ -187,7 +187,9 @@ func (r *Runner) runLicensed(
 	r.claims.add(e)
 	defer r.claims.remove(e)
 
-	call := Call{Chat: w.Key(), ID: w.Call, Arguments: arguments, Key: w.IdempotencyKey, Progress: r.progress(ctx, w.Key(), w.Call)}
+	call := Call{
+		Chat: w.Key(), ID: w.Call, Arguments: arguments, Key: w.IdempotencyKey, Permissions: w.Permissions, Progress: r.progress(ctx, w.Key(), w.Call),
+	}
 	for {
 		// Not ctx: while it is not known whether the licence was given, a stop
 		// changes nothing; the next answer takes it into account.

@@ -21,7 +21,7 @@ const (
 // then on once in a while, since a registry may have been restored from older
 // days.
 func (r *Runner) offers(ctx context.Context) {
-	r.warnOfDenials(ctx)
+	r.sayWhatAsks(ctx)
 	next := firstOfferPause
 	for try := 0; ctx.Err() == nil; try++ {
 		if r.offerOnce(ctx, try) {
@@ -34,13 +34,13 @@ func (r *Runner) offers(ctx context.Context) {
 	}
 }
 
-// warnOfDenials names the tools whose policy wants a person's yes: in this release
-// nobody can be asked for it, so their author would wonder at every call.
-func (r *Runner) warnOfDenials(ctx context.Context) {
+// sayWhatAsks names the tools whose policy wants a person's yes: who did not mean
+// that would wonder why their calls wait.
+func (r *Runner) sayWhatAsks(ctx context.Context) {
 	for _, m := range r.offer {
 		if policy := m.Tool().Policy; policy != events.PolicyAllow {
-			r.log.WarnContext(ctx, "every call of this tool will be denied, since nobody can be asked yet: "+
-				"set Policy to allow in its manifest, or approval to full in the settings of a chat", "tool", m.Name, "policy", policy)
+			r.log.InfoContext(ctx, "calls of this tool wait until somebody approves them; Policy allow in its manifest lets them run",
+				"tool", m.Name, "policy", policy)
 		}
 	}
 }

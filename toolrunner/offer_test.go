@@ -11,13 +11,13 @@ import (
 	"github.com/everturn/everturn/toolrunner"
 )
 
-func TestWhoOffersAToolThatNeedsAPersonIsWarned(t *testing.T) {
+func TestWhoOffersAToolThatNeedsAPersonIsTold(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		policy   events.Policy
 		readOnly bool
-		warned   bool
+		told     bool
 	}{
 		{"it changes something and says nothing", "", false, true},
 		{"it asks", events.PolicyAsk, false, true},
@@ -32,8 +32,8 @@ func TestWhoOffersAToolThatNeedsAPersonIsWarned(t *testing.T) {
 				var log bytes.Buffer
 				startWith(t, toolrunner.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, newBus(), m, hangs)
 				synctest.Wait()
-				if warned := strings.Contains(log.String(), "will be denied"); warned != tt.warned {
-					t.Errorf("warned: %v, want %v\n%s", warned, tt.warned, &log)
+				if told := strings.Contains(log.String(), "until somebody approves"); told != tt.told {
+					t.Errorf("told: %v, want %v\n%s", told, tt.told, &log)
 				}
 			})
 		})

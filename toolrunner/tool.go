@@ -38,6 +38,9 @@ type Call struct {
 	// A tool that hands it on to a service which knows such keys is idempotent.
 	Key string
 
+	// Permissions were granted to this call by whoever approved it, if anybody did.
+	Permissions events.Permissions
+
 	// Progress shows text to whoever watches, if anybody does. It never blocks
 	// for long and may drop what comes too fast. It is never nil.
 	Progress func(text string)

@@ -33,6 +33,7 @@ const chatHelp = `Each line is said to the assistant, or answers what it asks. C
 leaves; the turn goes on then. /quit leaves, and so does Ctrl-C between turns.
 /attach FILE sends an image or another file along with the next line.
 /help shows this; a line that begins with // is said with one slash.
+When a call needs your yes, the next line is the answer.
 `
 
 // Run implements the command.
@@ -77,6 +78,8 @@ type talk struct {
 	attached []events.Part // go along with the next line
 	lines    <-chan line
 	asking   *asking // what the model asks; the next lines answer it
+
+	approving approving // calls that wait for a yes; the next line answers the first
 }
 
 // begin makes the chat or shows what was said in it, and begins to watch.
@@ -164,7 +167,8 @@ func (t *talk) verdict(err error) error {
 	return err
 }
 
-// say says a line and shows what follows until its turn has ended.
+// say says a line and shows what follows until its turn has ended. Whenever a call
+// waits for somebody, the next of the lines is the answer.
 func (t *talk) say(ctx context.Context, text string) error {
 	try, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
 	parts := append([]events.Part{events.Text(text)}, t.attached...)
@@ -198,21 +202,25 @@ func (t *talk) say(ctx context.Context, text string) error {
 	}()
 	defer t.release()
 	interrupted := false
+	t.approving = approving{}
 	for {
-		var lines <-chan line
-		if t.asking != nil {
-			lines = t.lines
+		lines := t.lines
+		if t.asking == nil && len(t.approving.open) == 0 {
+			lines = nil
 		}
 		select {
 		case line, ok := <-lines:
-			if !ok || line.err != nil {
-				t.release() // the question's own time decides; the end is seen when the turn is over
-			} else if err := t.answer(ctx, line.text); err != nil {
+			if err := t.hear(ctx, line, ok); err != nil {
+				cancel()
+				<-ended
 				return err
 			}
 		case sight := <-sights:
 			shown.see(sight)
 			t.notice(ctx, sight)
+			if t.approving.see(sight) {
+				fmt.Fprint(t.s.stderr, t.approving.text())
+			}
 		case sig := <-t.signals:
 			if interrupted || sig != os.Interrupt {
 				cancel()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -186,6 +187,9 @@ type settingsFlags struct {
 	System string   `group:"settings" placeholder:"TEXT" help:"What the model is told before everything else."`
 	Tools  []string `group:"settings" placeholder:"NAME,..." help:"The only tools that it may call; none is no tool at all."`
 	Steps  int      `group:"settings" placeholder:"N" help:"The most steps before somebody must speak again."`
+
+	Approval     string        `group:"settings" enum:",ask,auto,full" default:"" placeholder:"MODE" help:"Which calls need approval: ask (all that are not read-only), auto (those whose tool wants it) or full (none)."`
+	ApprovalTime time.Duration `group:"settings" placeholder:"DURATION" help:"How long a call waits for approval before it is denied; 24h unless said otherwise."`
 }
 
 // noTools stands in place of the names of tools.
@@ -201,10 +205,11 @@ func (f *settingsFlags) settings() *events.Settings {
 		}
 		s.Tools = &tools
 	}
-	if f.Steps != 0 {
-		s.Limits = &events.Limits{Steps: f.Steps}
+	if f.Steps != 0 || f.ApprovalTime != 0 {
+		s.Limits = &events.Limits{Steps: f.Steps, ApprovalMS: f.ApprovalTime.Milliseconds()}
 	}
-	if s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil {
+	s.Approval = events.ApprovalMode(f.Approval)
+	if s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil && s.Approval == "" {
 		return nil
 	}
 	return &s

@@ -8,6 +8,7 @@ import (
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/replay"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/protocol/transcript"
 )
@@ -122,6 +123,12 @@ func (v *liveView) event(e events.Event) {
 		v.question(e)
 	case events.QuestionAnswered:
 		v.answered(e)
+	case events.ApprovalRequested:
+		v.line()
+		v.printf("… %s waits for approval as %s\n", e.Tool, e.Call)
+	case events.ApprovalResolved:
+		v.line()
+		v.printf("… %s\n", replay.About(e))
 	case events.TurnCompleted, events.TurnFailed:
 		v.line()
 	case events.InputSteered:
@@ -133,7 +140,7 @@ func (v *liveView) event(e events.Event) {
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputEdited, events.InputPromoted, events.InputWithdrawn,
 		events.TurnStarted, events.TurnInterruptRequested, events.StepInterrupted,
-		events.ToolRequested, events.ToolStarted, events.QuestionHeld:
+		events.ToolRequested, events.ToolStarted, events.QuestionHeld, events.ModeSet:
 	}
 }
 

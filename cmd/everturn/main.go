@@ -37,6 +37,8 @@ type grammar struct {
 	Promote     promoteCommand     `cmd:"" help:"Make an input that waits the next."`
 	EditInput   editInputCommand   `cmd:"" help:"Change what an input says that waits."`
 	Configure   configureCommand   `cmd:"" help:"Change a chat's settings, from its next turn on."`
+	Approve     approveCommand     `cmd:"" help:"Let a call run that waits for approval, or deny it."`
+	SetMode     setModeCommand     `cmd:"" help:"Say which calls of a chat need approval, from now on."`
 	Rename      renameCommand      `cmd:"" help:"Give a chat a title."`
 	Archive     archiveCommand     `cmd:"" help:"Put a chat away, until something is said in it."`
 	Unarchive   unarchiveCommand   `cmd:"" help:"Bring an archived chat back."`

@@ -24,6 +24,10 @@ rules:
     answer: [{fail: {class: invalid_request, message: as asked}}]
   - when: {input: escape}
     answer: [{text_hex: "611b5b324a62"}]
+  - when: {input: note, step: 1}
+    answer: [{call: {name: append_ledger, arguments: '{"text": "as the model wrote it"}'}}]
+  - when: {input: note}
+    answer: [{text: "{{result}}"}]
   - answer: [{text: "you said: {{input}}"}]
 `
 

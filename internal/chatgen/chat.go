@@ -89,7 +89,7 @@ func (c *Chat) commit(cause events.Cause, at events.Time, list []events.Event) {
 // Command gives the chat a new command and returns it.
 func (c *Chat) Command(body protocol.Body) chat.Command {
 	c.sequence++
-	m := chat.Command{ID: c.ID(), By: "user:ann", Sequence: c.sequence, Body: body}
+	m := chat.Command{ID: c.ID(), By: "user:ann", Sequence: c.sequence, Body: body, Schemas: c.schemas}
 	c.Handle(m)
 	return m
 }

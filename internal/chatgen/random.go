@@ -66,6 +66,8 @@ func (d *Driver) Next() chat.Message {
 		return d.again()
 	case n < 20 || len(work) == 0:
 		return d.wish()
+	case n < 40 && len(d.State.AwaitingApproval()) > 0:
+		return d.decide()
 	}
 	switch w := work[d.chance.IntN(len(work))].(type) {
 	case protocol.ModelWork:
@@ -107,7 +109,7 @@ func (d *Driver) again() chat.Message {
 
 func (d *Driver) command(b protocol.Body) chat.Command {
 	d.sequence++
-	return chat.Command{ID: d.ID(), By: "user:ann", Sequence: d.sequence, Body: b}
+	return chat.Command{ID: d.ID(), By: "user:ann", Sequence: d.sequence, Body: b, Schemas: d.schemas}
 }
 
 // wish is what a client may want.
@@ -119,7 +121,7 @@ func (d *Driver) wish() chat.Message {
 		turn = running
 	}
 	switch d.chance.IntN(27) {
-	case 24:
+	case 26:
 		return d.answer(events.CallID{Turn: turn, Step: 1, Ordinal: 1})
 	case 0, 12, 13:
 		return d.command(protocol.Interrupt{V: v, Turn: turn, Reason: "enough"})
@@ -150,6 +152,10 @@ func (d *Driver) wish() chat.Message {
 		c := d.command(nil)
 		c.Undeliverable, c.Verb = true, protocol.VerbSend
 		return c
+	case 24:
+		return d.command(protocol.SetMode{V: v, Approval: d.mode()})
+	case 25:
+		return d.decide()
 	}
 	return d.send()
 }
@@ -206,7 +212,7 @@ func (d *Driver) settings() events.Settings {
 		s.Limits = &events.Limits{Steps: 1 + d.chance.IntN(4)}
 	}
 	if d.yes(4) {
-		s.Approval = []events.ApprovalMode{events.ApprovalAsk, events.ApprovalAuto, events.ApprovalFull, "nonsense"}[d.chance.IntN(4)]
+		s.Approval = d.mode()
 	}
 	if d.yes(6) {
 		s.Tools = &[]string{ToolRead, ToolAppend, ToolUnoffered}
@@ -296,7 +302,7 @@ func (d *Driver) parts() []events.Part {
 func (d *Driver) call() events.Part {
 	names := []string{
 		ToolRead, ToolRead, ToolRead, ToolCount, ToolPut, ToolPut, ToolAppend, ToolAppend, ToolAppend, ToolBoth, ToolBoth, ToolBoth,
-		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolUnoffered, chat.ToolAskUser, chat.ToolAskUser, chat.ToolAskUser,
+		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolAsk, ToolUnoffered, chat.ToolAskUser, chat.ToolAskUser, chat.ToolAskUser,
 	}
 	arguments := []string{
 		ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, "", "", "null", ArgumentsWrong, ArgumentsCut, "[]",

@@ -73,8 +73,32 @@ func about(e events.Event) subject {
 			return subject{call: e.Call, said: fmt.Sprintf("call %s: nobody answered", e.Call)}
 		}
 		return subject{call: e.Call, said: fmt.Sprintf("call %s", e.Call)}
+	case events.ApprovalRequested:
+		return subject{call: e.Call, said: fmt.Sprintf("call %s of %s, until %s", e.Call, e.Tool, e.Due)}
+	case events.ApprovalResolved:
+		return subject{call: e.Call, said: decided(e)}
+	case events.ModeSet:
+		return subject{said: "approval " + string(e.Approval)}
 	}
 	return subject{}
+}
+
+// decided says what became of an approval, and through whom.
+func decided(e events.ApprovalResolved) string {
+	said := fmt.Sprintf("call %s: %s by %s", e.Call, e.Decision, e.By)
+	if e.User != "" {
+		said += " " + e.User
+	}
+	if len(e.Edited) > 0 {
+		said += ", with other arguments"
+	}
+	if e.Scope == events.ScopeChat {
+		said += ", for this chat"
+	}
+	if e.Reason != "" {
+		said += ": " + e.Reason
+	}
+	return said
 }
 
 // About says in a few words what an event is about; empty for one that is about

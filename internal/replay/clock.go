@@ -47,7 +47,7 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited,
 			events.InputPromoted, events.InputSteered, events.InputWithdrawn,
 			events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepRequested, events.StepCompleted,
-			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered:
+			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet:
 			// It says nothing of when it was decided.
 		}
 		if at < c.At && c.At.Sub(at) <= before && !slices.Contains(list, at) {

@@ -128,7 +128,7 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		if waiting := h.state.Waiting(); verb == protocol.VerbPromote && len(waiting) > 0 {
 			return of(protocol.Promote{V: protocol.Version, Input: waiting[0]}), true // it was the first already
 		}
-		return of(bodyOf(verb, e.Turn)), bodyOf(verb, 0) != nil
+		return of(h.notedBody(verb, e.Turn)), bodyOf(verb, 0) != nil
 	case events.InputAccepted:
 		parts, stands := h.filled(c.Key, e.Parts, true)
 		list := of(protocol.Send{V: protocol.Version, Parts: parts, Mode: e.Mode, Settings: e.Settings})
@@ -155,12 +155,16 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		return of(protocol.Promote{V: protocol.Version, Input: e.Input, Interrupt: e.Interrupt}), true
 	case events.InputWithdrawn:
 		return of(protocol.Withdraw{V: protocol.Version, Input: e.Input}), true
+	case events.ApprovalResolved:
+		return h.approvals(c, command, e), true
+	case events.ModeSet:
+		return of(protocol.SetMode{V: protocol.Version, Approval: e.Approval}), true
 	case events.TurnInterruptRequested:
 		return of(protocol.Interrupt{V: protocol.Version, Turn: e.Turn, Reason: e.Reason}), true
 	case events.ChatArchived, events.ChatUnarchived, events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed,
 		events.TurnInterrupted, events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.ToolCompleted,
-		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered:
+		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested:
 		// The verb is all that was said, or cannot have had this outcome.
 	}
 	return of(bodyOf(verb, 0)), bodyOf(verb, 0) != nil
@@ -169,7 +173,9 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 // isAboutBody reports whether a rejection is about nothing but what the command
 // said, of which the log has no more.
 func isAboutBody(verb protocol.Verb, code events.Code) bool {
-	return code == events.CodeBadCommand && (verb == protocol.VerbSend || verb == protocol.VerbEditInput || verb == protocol.VerbRename) ||
+	return verb == protocol.VerbApprove && (code == events.CodeBadCommand || code == events.CodeInvalidAnswer) ||
+		code == events.CodeInvalidSettings && verb == protocol.VerbSetMode ||
+		code == events.CodeBadCommand && (verb == protocol.VerbSend || verb == protocol.VerbEditInput || verb == protocol.VerbRename) ||
 		code == events.CodeInvalidSettings && (verb == protocol.VerbSend || verb == protocol.VerbConfigure)
 }
 
@@ -208,6 +214,10 @@ func bodyOf(verb protocol.Verb, turn int) protocol.Body {
 		return protocol.Import{V: v}
 	case protocol.VerbAnswer:
 		return nil // it says which call
+	case protocol.VerbApprove:
+		return protocol.Approve{V: v, Decision: protocol.DecideApprove}
+	case protocol.VerbSetMode:
+		return protocol.SetMode{V: v, Approval: standIn}
 	}
 	return nil
 }
@@ -221,6 +231,9 @@ func rejectedBodies(verb protocol.Verb, e events.CommandRejected) []protocol.Bod
 			b.Mode = events.ModeReject
 		}
 		return []protocol.Body{b}
+	}
+	if verb == protocol.VerbApprove {
+		return []protocol.Body{refusedApproval(e)}
 	}
 	body := bodyOf(verb, 0)
 	if turn, ok := firstNumber(e.Message); ok {

@@ -37,25 +37,42 @@ func (k *known) read(c events.Commit) {
 			events.InputPromoted, events.InputSteered, events.InputWithdrawn,
 			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
-			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered:
+			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet:
 			// Nothing that a message is made from.
 		}
 	}
 }
 
-// otherRules reports whether the commit belongs to a turn that ran by rules of
-// another number than ours.
+// otherRules reports whether the commit belongs to a turn that ran by rules which
+// this release would not run it by.
 func (k *known) otherRules(s chat.State, c events.Commit) bool {
-	ours := rules{chat.Rules, chat.PromptRules}
-	if _, running := s.Running(); running && k.rules != ours {
+	if _, running := s.Running(); running && !k.rules.ours() {
 		return true
 	}
 	for _, e := range c.Events {
-		if e, ok := e.(events.TurnStarted); ok && (rules{e.Rules, e.PromptRules}) != ours {
+		start, ok := e.(events.TurnStarted)
+		if !ok {
+			continue
+		}
+		got := k.effective(start)
+		if !(rules{start.Rules, start.PromptRules}).ours() || start.Rules != chat.RulesOf(got) {
 			return true
 		}
 	}
 	return false
+}
+
+// ours reports whether this release can decide by the rules.
+func (r rules) ours() bool {
+	return r.decisions >= 1 && r.decisions <= chat.Rules && r.prompts == chat.PromptRules
+}
+
+// effective is what a turn runs with.
+func (k *known) effective(start events.TurnStarted) events.Effective {
+	if start.Settings.Body != nil {
+		return *start.Settings.Body
+	}
+	return k.settings[start.Settings.Digest]
 }
 
 // live is a configuration under which the turn that the commit starts gets what
@@ -67,10 +84,7 @@ func (k *known) live(c events.Commit) chat.Live {
 		if !ok {
 			continue
 		}
-		got := k.settings[start.Settings.Digest]
-		if start.Settings.Body != nil {
-			got = *start.Settings.Body
-		}
+		got := k.effective(start)
 		limits := got.Limits
 		return chat.Live{
 			Defaults: events.Settings{Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits},

@@ -257,6 +257,9 @@ func falsified(e events.Event) events.Event {
 	case events.ToolRequested:
 		e.ReadOnly = !e.ReadOnly
 		return e
+	case events.ApprovalRequested:
+		e.Policy += "er"
+		return e
 	case events.TurnCompleted:
 		e.Totals.Steps++
 		return e

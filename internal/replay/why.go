@@ -80,6 +80,9 @@ func because(commits []events.Commit, at place) (cause place, outside bool) {
 			return place{at.commit, i}, false
 		}
 	}
+	if decided, ok := c.Events[0].(events.ApprovalResolved); ok && c.Cause.Kind == events.CausedByCommand {
+		return newest(commits, place{at.commit, 0}, func(e events.Event) bool { return isQuestionAbout(e, decided.Call) }), true
+	}
 	return asked(commits, place{at.commit, 0}, c.Cause), true
 }
 
@@ -156,6 +159,11 @@ func isRequestOf(e events.Event, call events.CallID) bool {
 	return ok && r.Call == call
 }
 
+func isQuestionAbout(e events.Event, call events.CallID) bool {
+	r, ok := e.(events.ApprovalRequested)
+	return ok && r.Call == call
+}
+
 // sets reports whether an event is what a timer was set for.
 func sets(e events.Event, name protocol.TimerName) bool {
 	switch name.Kind {
@@ -166,6 +174,8 @@ func sets(e events.Event, name protocol.TimerName) bool {
 		return isRequestOf(e, name.Call)
 	case protocol.TimerQuestion:
 		return setsQuestion(e, name.Call)
+	case protocol.TimerApproval:
+		return isQuestionAbout(e, name.Call)
 	case protocol.TimerEnd:
 		r, ok := e.(events.TurnInterruptRequested)
 		return ok && r.Turn == name.Turn

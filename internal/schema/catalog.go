@@ -78,6 +78,8 @@ func commands() []body {
 		command[protocol.Fork]("chat").short(),
 		command[protocol.Import]("history").short(),
 		command[protocol.Answer]("call").short(),
+		command[protocol.Approve]("call", "decision").short(),
+		command[protocol.SetMode]("approval"),
 	}
 }
 

@@ -193,7 +193,7 @@ var ordinary = map[string]string{
 	"parallel":     "It may run beside its neighbours.",
 	"exclusive":    "It must be alone in its step.",
 	"stop_after":   "Its success ends the turn.",
-	"permissions":  "Reserved; empty.",
+	"permissions":  "What was granted with the call.",
 	"text":         "The text.",
 	"i":            "Counts the messages, from 0.",
 	"name":         "Its name.",

@@ -166,6 +166,9 @@ func (src *source) eventsPage(root string) ([]byte, error) {
 		{"events.SendMode", "Modes of an input"},
 		{"events.ApprovalMode", "Approval modes"},
 		{"events.Policy", "Policies of a tool"},
+		{"events.ApprovalDecision", "What became of an approval"},
+		{"events.Resolver", "Who or what decided"},
+		{"events.ApprovalScope", "For how many calls a decision holds"},
 	} {
 		p.line("### %s\n", w.title)
 		p.text(prose(src.types[w.name], reflect.TypeFor[string](), ""))

@@ -19,6 +19,7 @@ import (
 // resolved is the command with what could not be known before.
 func (r *run) resolved(c command) command {
 	c = r.asked(c)
+	c = r.called(c)
 	if !strings.Contains(string(c.body), newest) {
 		return c
 	}

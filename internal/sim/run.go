@@ -67,6 +67,10 @@ type run struct {
 	deaths    int // of processes, and words about tries that were lost
 	steps     int
 	broken    []string
+
+	commands int            // of the script
+	said     int            // by people, when they were asked
+	answers  map[string]int // given to each question
 }
 
 func newRun(o Options) *run {
@@ -75,8 +79,9 @@ func newRun(o Options) *run {
 	watch := newWatcher()
 	r := &run{
 		options: o, plan: p, world: newWorld(p, over, watch), watch: watch, trace: newTrace(o.Trace), end: over,
-		script: script(p), choices: draws(o.Seed, "choices"), chances: draws(o.Seed, "faults"),
+		script: script(p), choices: draws(o.Seed, "choices"), chances: draws(o.Seed, "faults"), answers: map[string]int{},
 	}
+	r.commands = len(r.script)
 	r.gate.paused = r.isPaused
 	r.plan.span += max(0, len(r.script)-maxLong/2) * operationsPerCommand
 	return r
@@ -98,7 +103,6 @@ func (r *run) perform() Report {
 		}
 		r.start(s)
 	}
-	commands := len(r.script)
 	for r.faulting && r.steps < maxSteps {
 		r.turn()
 		synctest.Wait()
@@ -119,7 +123,7 @@ func (r *run) perform() Report {
 	}
 	report := Report{
 		Seed: r.options.Seed, Broken: append(r.watch.broken, r.broken...), Trace: r.trace.lines,
-		Operations: r.steps, Faults: r.faults, Commands: commands, Virtual: time.Since(r.trace.began), Seen: r.watch.seen,
+		Operations: r.steps, Faults: r.faults, Commands: r.commands + r.said, Virtual: time.Since(r.trace.began), Seen: r.watch.seen,
 	}
 	for _, k := range r.server.Chats() {
 		for _, m := range r.server.Log(k) {
@@ -151,6 +155,12 @@ func (r *run) turn() {
 	if len(r.script) > 0 && (chance(r.choices, r.plan.hurry) || len(ready) == 0) {
 		r.say()
 		return
+	}
+	if r.isAsked() && (len(ready) == 0 || chance(r.choices, r.plan.hurry)) {
+		if c, ok := r.person(); ok {
+			r.sayThat(c)
+			return
+		}
 	}
 	if len(ready) == 0 {
 		r.wait(longestOf)
@@ -259,6 +269,10 @@ func (r *run) downtime() time.Duration {
 func (r *run) say() {
 	c := r.script[0]
 	r.script = r.script[1:]
+	r.sayThat(c)
+}
+
+func (r *run) sayThat(c command) {
 	if r.options.WithoutCommands[c.number] {
 		return
 	}

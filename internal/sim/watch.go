@@ -106,6 +106,8 @@ func kindOf(e events.Event) string {
 		return name + " " + string(e.Code)
 	case events.TurnCompleted:
 		return name + " " + string(e.Finish)
+	case events.ApprovalResolved:
+		return name + " " + string(e.Decision) + " by " + string(e.By)
 	}
 	return name
 }

@@ -31,6 +31,7 @@ func (h *history) boundary() {
 		h.breaks(RuleAttempts, s.closed, "step %s failed for good, and turn %d goes on", s.id, t.number)
 	case s != nil && s.phase == stepCompleted:
 		h.settles(s)
+		h.asksAll(s)
 		h.handsOut(s)
 	}
 }
@@ -106,25 +107,30 @@ func (h *history) handsOut(s *step) {
 	}
 }
 
-// runnable lists the open calls that may run now: the first, and with it its
-// neighbours if all of them may run beside others.
+// runnable lists the open calls that may run now: those that do, and behind them in
+// their order those that can run beside them. One that waits for a person is not
+// among them.
 func (h *history) runnable(s *step) []*call {
 	if h.turn.settings == nil {
 		return nil
 	}
 	var list []*call
+	alone := false
 	for _, c := range s.openCalls() {
-		if c.question.asked.known() {
-			continue // a person answers it, and nobody waits for that
+		if c.requested.known() {
+			list = append(list, c)
+			alone = alone || !h.turn.parallel(c)
 		}
-		alone := !h.turn.parallel(c)
-		if alone && len(list) > 0 {
-			break
+	}
+	for _, c := range s.openCalls() {
+		switch {
+		case c.requested.known(), c.approval.waits(), c.question.asked.known(): // for a person: nobody waits for that
+			continue
+		case alone, !h.turn.parallel(c) && len(list) > 0:
+			return list
 		}
 		list = append(list, c)
-		if alone {
-			break
-		}
+		alone = !h.turn.parallel(c)
 	}
 	return list
 }
@@ -135,15 +141,16 @@ func (t *turn) parallel(c *call) bool {
 	return ok && tool.Parallel
 }
 
-// inTurn judges I9 for a call that is handed out: those before it that are still
-// open run beside it, which both must allow.
+// inTurn judges I9 for a call that is handed out: those that run do so beside it,
+// which both must allow, and nobody before it is passed over but who waits for a
+// person.
 func (h *history) inTurn(c *call) {
 	if h.turn.settings == nil {
 		return
 	}
 	for _, other := range h.turn.step.openCalls() {
-		if other.id.Ordinal >= c.id.Ordinal {
-			return
+		if other == c || other.approval.waits() || other.id.Ordinal > c.id.Ordinal && !other.requested.known() {
+			continue
 		}
 		if !h.turn.parallel(c) || !h.turn.parallel(other) {
 			h.breaks(RuleLicence, other.asked, "%s is handed out before %s has its result, and both do not run beside others",
@@ -160,7 +167,7 @@ const (
 	barredAsNotAlone = "a tool of its step must be the only call"
 	barredAsUnknown  = "its turn has no such tool"
 	barredByForm     = "its arguments are no object"
-	barredByApproval = "it needs an approval"
+	barredByApproval = "it needs an approval, and the rules of its turn know of none"
 )
 
 // barred gives the result that the call must have instead of running, and why;
@@ -184,7 +191,7 @@ func (h *history) barred(c *call) (events.ToolStatus, string) {
 		return events.ToolNotFound, barredAsUnknown
 	case c.blob == "" && !c.isObject():
 		return events.ToolInvalid, barredByForm
-	case h.turn.settings != nil && needsPerson(h.turn.settings.Approval, tool):
+	case h.turn.settings != nil && h.turn.rules < rulesApprovals && needsPerson(h.turn.settings.Approval, tool):
 		return events.ToolDenied, barredByApproval
 	}
 	return "", ""
@@ -210,6 +217,9 @@ func (h *history) instead(c *call, status events.ToolStatus) {
 	what := describe(c.id, "call")
 	if c.requested.known() {
 		h.breaks(RuleLicence, c.requested, "%s is %s after it was handed out", what, status)
+		return
+	}
+	if status == events.ToolDenied && h.denied(c) {
 		return
 	}
 	if c.asked != h.here {

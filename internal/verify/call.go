@@ -17,6 +17,7 @@ type call struct {
 	blob      events.Digest // in place of large arguments
 
 	asked     Place // the completed step
+	approval  approval
 	requested Place // handed out
 	request   events.ToolRequested
 	started   Place // the newest licence
@@ -89,6 +90,7 @@ func (h *history) toolRequested(e events.ToolRequested) {
 	if e.Tool != c.name {
 		h.breaks(RuleCalls, c.asked, "%s of tool %s is handed out as one of %s", what, c.name, e.Tool)
 	}
+	h.mayRunApproved(c, "handed out")
 	h.mayRun(c, e)
 	h.inTurn(c)
 	h.fits(c, e.Manifest)
@@ -178,6 +180,7 @@ func (h *history) toolStarted(e events.ToolStarted) {
 	case !c.requested.known():
 		h.breaks(RuleLicence, c.asked, "%s starts without having been handed out", what)
 	}
+	h.mayRunApproved(c, "started")
 	if h.cause.Kind != events.CausedByClaim || h.cause.ID != e.Claim {
 		h.breaks(RuleLicence, Place{}, "%s starts under claim %s in a commit that answers %s %s", what, e.Claim, h.cause.Kind, h.cause.ID)
 	}
@@ -209,6 +212,7 @@ func (h *history) toolCompleted(e events.ToolCompleted) {
 	if e.Status != events.ToolOK && !e.IsError {
 		h.breaks(RuleResults, c.asked, "%s is %s, and its result is not marked as an error", describe(e.Call, "call"), e.Status)
 	}
+	h.afterApproval(c, e)
 	switch {
 	case h.closing:
 		h.leftOpen(c, e)

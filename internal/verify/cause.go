@@ -17,11 +17,19 @@ func (h *history) caused(c events.Commit) {
 		h.breaks(rule, Place{}, "%s cannot follow from %s", first.EventType(), describeCause(c.Cause))
 	}
 	for _, e := range c.Events[1:] {
-		if rule, onlyFirst := leads(e); onlyFirst && !h.closing && !brought(first, e) {
+		if rule, onlyFirst := leads(e); onlyFirst && !h.closing && !brought(first, e) && !stops(first, e) {
 			h.breaks(rule, Place{}, "%s is not what its commit begins with", e.EventType())
 			return
 		}
 	}
+}
+
+// stops reports whether e is the end of a turn that is asked for together with what
+// its commit begins with: a denial.
+func stops(first, e events.Event) bool {
+	denial, denied := first.(events.ApprovalResolved)
+	_, asks := e.(events.TurnInterruptRequested)
+	return asks && denied && denial.Decision == events.ApprovalDenied && denial.By == events.ResolvedByUser
 }
 
 func describeCause(c events.Cause) string {
@@ -75,6 +83,9 @@ func (h *history) timerBrings(e events.Event) (Rule, bool) {
 	case protocol.TimerQuestion:
 		e, ok := e.(events.QuestionAnswered)
 		return RuleResults, ok && e.Call == name.Call && e.Expired // which of its timers is judged with the answer
+	case protocol.TimerApproval:
+		e, ok := e.(events.ApprovalResolved)
+		return RuleApprovals, ok && e.Call == name.Call
 	case protocol.TimerEnd:
 		switch e := e.(type) {
 		case events.StepInterrupted:
@@ -110,6 +121,7 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		protocol.VerbUnarchive: events.ChatUnarchived{}, protocol.VerbWithdraw: events.InputWithdrawn{},
 		protocol.VerbPromote: events.InputPromoted{}, protocol.VerbEditInput: events.InputEdited{},
 		protocol.VerbRetry: events.TurnStarted{}, protocol.VerbContinue: events.TurnStarted{},
+		protocol.VerbApprove: events.ApprovalResolved{}, protocol.VerbSetMode: events.ModeSet{},
 		protocol.VerbFork: events.ChatInherited{}, protocol.VerbImport: events.ChatInherited{},
 		protocol.VerbAnswer: events.QuestionAnswered{},
 	}
@@ -120,7 +132,11 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 // leads reports whether e can only be what a message itself made true, which is
 // first in its commit, and which rule says so.
 func leads(e events.Event) (Rule, bool) {
-	switch e.(type) {
+	switch e := e.(type) {
+	case events.ApprovalResolved:
+		return RuleApprovals, e.By == events.ResolvedByUser || e.By == events.ResolvedByDeadline
+	case events.ModeSet:
+		return RuleCommands, true
 	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.InputAccepted, events.InputEdited, events.InputPromoted,
 		events.InputWithdrawn, events.TurnInterruptRequested:
 		return RuleCommands, true
@@ -133,7 +149,7 @@ func leads(e events.Event) (Rule, bool) {
 	case events.ChatCreated, events.ChatInherited, events.CommandRejected, events.CommandNoted: // judged as what they are
 	case events.ChatUnarchived: // an input brings a chat back
 	case events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
-		events.StepRequested, events.ToolRequested, events.ToolCompleted, events.QuestionAsked: // they follow
+		events.StepRequested, events.ToolRequested, events.ToolCompleted, events.ApprovalRequested, events.QuestionAsked: // they follow
 	}
 	return "", false
 }

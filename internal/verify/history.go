@@ -31,6 +31,7 @@ type history struct {
 	waiting  []waitingInput
 	settled  *recent[Place] // inputs taken or withdrawn
 	settings *recent[*events.Effective]
+	allowed  []allowed // calls approved for the whole chat, the newest last
 
 	turn   *turn // the open one
 	aside  *step // the newest outside of any turn
@@ -156,6 +157,12 @@ func (h *history) event(e events.Event, index int) {
 		h.questionHeld(e)
 	case events.QuestionAnswered:
 		h.questionAnswered(e)
+	case events.ApprovalRequested:
+		h.approvalRequested(e)
+	case events.ApprovalResolved:
+		h.approvalResolved(e)
+	case events.ModeSet:
+		h.modeSet(e)
 	}
 }
 
@@ -246,6 +253,9 @@ func (h *history) rest() {
 		if s := t.step; s != nil {
 			for _, open := range s.openCalls() {
 				h.breaks(RuleResults, s.closed, "%s never got a result", describe(open.id, "call"))
+				if open.approval.waits() {
+					h.breaks(RuleApprovals, open.approval.asked, "nobody ever decided about %s", describe(open.id, "call"))
+				}
 			}
 		}
 		if t.interrupt.known() {

@@ -22,6 +22,7 @@ func mutations() []mutation {
 		chainMutations(), turnMutations(), outcomeMutations(), stepMutations(), callMutations(), licenceMutations(),
 		orderMutations(), resultMutations(), restMutations(), limitMutations(), endMutations(), busyMutations(), inheritMutations(),
 		questionMutations(),
+		approvalMutations(),
 	)
 }
 

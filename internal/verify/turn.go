@@ -15,10 +15,12 @@ type turn struct {
 	cause     events.TurnCause
 	start     Place
 	settings  *events.Effective // nil if the log did not say
-	step      *step             // the newest that answers
-	other     *step             // the newest of another purpose
-	steps     int               // of all purposes
-	answers   int               // those that answer
+	rules     int
+	mode      events.ApprovalMode // in force
+	step      *step               // the newest that answers
+	other     *step               // the newest of another purpose
+	steps     int                 // of all purposes
+	answers   int                 // those that answer
 	attempts  int
 	calls     int
 	final     Place // the final answer
@@ -73,7 +75,10 @@ func (h *history) turnStarted(e events.TurnStarted) {
 	h.begins(e)
 	h.take(e.Inputs)
 	h.turn = &turn{
-		number: e.Turn, parent: e.Parent, cause: e.Cause, start: h.here, settings: h.recordedSettings(e.Settings),
+		number: e.Turn, parent: e.Parent, cause: e.Cause, start: h.here, settings: h.recordedSettings(e.Settings), rules: e.Rules,
+	}
+	if h.turn.settings != nil {
+		h.turn.mode = h.turn.settings.Approval
 	}
 }
 
@@ -111,7 +116,12 @@ func (h *history) interruptRequested(e events.TurnInterruptRequested) {
 	t.interrupt = h.here
 	t.allowance = eventsAfterInterrupt
 	if t.step != nil {
-		t.allowance += len(t.step.openCalls())
+		for _, c := range t.step.openCalls() {
+			t.allowance++
+			if c.approval.waits() {
+				t.allowance++
+			}
+		}
 	}
 	if d := e.Due.Sub(h.at); d > events.EndDelay || d < events.EndDelay-events.Skew {
 		h.breaks(RuleBounds, Place{}, "the end timer is due %s after the request, and not %s", d, events.EndDelay)
@@ -260,6 +270,9 @@ func (h *history) endTurn(totals events.Totals, how endedTurn) {
 	if s := t.step; s != nil {
 		for _, open := range s.openCalls() {
 			h.breaks(RuleResults, s.closed, "turn %d ends over %s", t.number, describe(open.id, "call"))
+			if open.approval.waits() {
+				h.breaks(RuleApprovals, open.approval.asked, "turn %d ends, and nobody has decided about %s", t.number, describe(open.id, "call"))
+			}
 		}
 	}
 	if totals.Steps != t.steps || totals.Attempts != t.attempts || totals.Calls != t.calls {

@@ -29,6 +29,8 @@ type Head struct {
 
 	MessageCount int `json:"message_count"`
 	WaitingCount int `json:"waiting_count"` // inputs that wait for their turn
+
+	Awaiting []events.CallID `json:"awaiting,omitempty"` // calls that wait for somebody to approve them
 }
 
 // Page is a page of a chat as people read it: the answer to the query
@@ -85,6 +87,7 @@ type CallStatus string
 // The statuses of calls without a result. The others are those of [events.ToolStatus].
 const (
 	CallWaiting   CallStatus = "waiting"   // for other calls of its step
+	CallApproval  CallStatus = "approval"  // for somebody to approve it
 	CallRequested CallStatus = "requested" // handed out to a tool runner
 	CallStarted   CallStatus = "started"   // a runner has leave to run it
 	CallAsking    CallStatus = "asking"    // a person, whose answer it waits for
@@ -94,6 +97,8 @@ const (
 type Call struct {
 	ID        events.CallID `json:"id"`
 	Status    CallStatus    `json:"status"`
+	Approval  *Approval     `json:"approval,omitempty"` // of a call that somebody was asked about
+	Edited    []Part        `json:"edited,omitempty"`   // the call with the arguments that somebody made of the model's
 	Result    []Part        `json:"result,omitempty"`
 	IsError   bool          `json:"is_error,omitempty"`
 	Truncated bool          `json:"truncated,omitempty"` // the model read only a part, too

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/everturn/everturn/internal/parts"
+	"github.com/everturn/everturn/toolrunner"
+	"github.com/everturn/everturn/toolrunner/tools"
+)
+
+// watched is a chat with one turn behind it, in which every call that has an effect
+// needs somebody; and a tool runner that has such a tool.
+func watched(t *testing.T) *laptop {
+	t.Helper()
+	b := dev(t)
+	nc, err := nats.Connect(b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		ledger := tools.AppendLedger(filepath.Join(t.TempDir(), "ledger"))
+		cfg := toolrunner.Config{Log: slog.New(slog.DiscardHandler)}
+		if err := parts.RunTools(ctx, nc, cfg, []toolrunner.Tool{ledger}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait(); nc.Close() })
+	for strings.Contains(b.command("note\n", "chat").out, "There is no tool") {
+		continue // it has not been offered yet
+	}
+	if r := b.command("hello\n", "chat", "--chat", "c1"); r.code != 0 {
+		t.Fatal(r.failure)
+	}
+	if r := b.command("", "set-mode", "c1", "ask"); r.code != 0 {
+		t.Fatal(r.failure)
+	}
+	return b
+}
+
+func TestAChatAsksInPlace(t *testing.T) {
+	t.Parallel()
+	b := watched(t)
+	r := b.command("note\nperhaps\n{\"text\": 3}\n{\"text\": \"as a person wrote it\"}\nnote\nn not twice\nhello\n", "chat", "--chat", "c1")
+	if r.code != 0 {
+		t.Fatalf("code %d: %v\n%s", r.code, r.failure, r.err)
+	}
+	says(t, "what is asked", r.err, "call 2.1.1 wants to run: append_ledger", "as the model wrote it", "y: yes", "do not fit the tool's schema")
+	says(t, "what is shown", r.out, "append_ledger waits for approval as 2.1.1", "2.1.1: approved by user", "3.1.1: denied by user", "not twice", "you said: hello")
+	says(t, "the transcript", b.command("", "transcript", "c1").out, "approved by user", "with {\"text\":\"as a person wrote it\"}", "denied by user", "not twice")
+	says(t, "what the model is told", b.command("", "prompt", "c1", "4.1").out, "A person changed the arguments of this call")
+}
+
+func TestAChatThatNobodyAnswersSaysWhatWaits(t *testing.T) {
+	t.Parallel()
+	b := watched(t)
+	r := b.command("note\n", "chat", "--chat", "c1")
+	if r.code != 8 {
+		t.Errorf("code %d: %v", r.code, r.failure)
+	}
+	says(t, "the error", r.failure.Error(), "everturn approve c1 2.1.1")
+	says(t, "the transcript", b.command("", "transcript", "c1").out, "waits for approval until", ".. call 2.1.1 waits for approval: everturn approve c1 2.1.1")
+	if r := b.command("", "approve", "c1", "2.1.1", "--for-chat", "--grant", "network", "--reason", "fine"); r.code != 0 {
+		t.Errorf("code %d: %v", r.code, r.failure)
+	}
+	b.command("", "tail", "c1", "--until-idle")
+	again := b.command("note\n", "chat", "--chat", "c1")
+	if again.code != 0 || !strings.Contains(again.out, "approved for this chat before") {
+		t.Errorf("code %d, shown: %s", again.code, again.out)
+	}
+	why := b.command("", "why", "c1", "2.1.1").out
+	says(t, "why", why, "approval.resolved", "approval.requested")
+}
+
+func TestApprovalsAtTheCommandLine(t *testing.T) {
+	t.Parallel()
+	b := watched(t)
+	b.command("note\n", "chat", "--chat", "c1")
+	for _, tt := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"approve", "c1", "2.1.9"}, 3, "unknown_call"},
+		{[]string{"approve", "c1", "2.1"}, 2, ""},
+		{[]string{"approve", "c1", "2.1.1", "--stop"}, 2, "--stop goes with --deny"},
+		{[]string{"approve", "c1", "2.1.1", "--deny", "--for-chat"}, 2, ""},
+		{[]string{"approve", "c1", "2.1.1", "--deny", "--args", "{}"}, 2, "do not go with --deny"},
+		{[]string{"approve", "c1", "2.1.1", "--args", "{"}, 2, "want a JSON object"},
+		{[]string{"approve", "c1", "2.1.1", "--args", `{"text": 1}`}, 2, "invalid_answer"},
+		{[]string{"approve", "c1", "2.1.1", "--deny", "--stop", "--reason", "enough"}, 0, ""},
+		{[]string{"approve", "c1", "2.1.1"}, 4, "already_resolved"},
+		{[]string{"set-mode", "c1", "sometimes"}, 2, ""},
+		{[]string{"set-mode", "c1", "full"}, 0, ""},
+	} {
+		what := strings.Join(tt.args, " ")
+		r := b.command("", tt.args...)
+		if r.code != tt.code || tt.says != "" && (r.failure == nil || !strings.Contains(r.failure.Error(), tt.says)) {
+			t.Errorf("%s: code %d, want %d: %v", what, r.code, tt.code, r.failure)
+		}
+	}
+	says(t, "the transcript", b.command("", "transcript", "c1").out, "turn 2 interrupted: enough")
+	if r := b.command("note\n", "chat", "--chat", "c1"); r.code != 0 || strings.Contains(r.err, "wants to run") {
+		t.Errorf("in mode full: code %d, %s", r.code, r.err)
+	}
+}
