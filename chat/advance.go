@@ -67,6 +67,9 @@ func (s State) meanwhile(asked *step, at events.Time) []events.Event {
 // nextTurn starts a turn for what waits. Inputs of the same mode come along
 // with the first, each a message of its own.
 func (s State) nextTurn(at events.Time, live Live) []events.Event {
+	if due := s.f.Sibling; due != nil {
+		return []events.Event{s.siblingStarted(*due, at, live)}
+	}
 	if len(s.f.Waiting) == 0 || s.f.Stalled {
 		return nil
 	}

@@ -33,6 +33,8 @@ func Attached(b protocol.Body) []events.Part {
 	var said []events.Part // by no other command
 	if send, ok := b.(protocol.Send); ok {
 		said = send.Parts
+	} else if edit, ok := b.(protocol.Edit); ok {
+		said = edit.Parts
 	} else if edit, ok := b.(protocol.EditInput); ok {
 		said = edit.Parts
 	}
@@ -119,26 +121,23 @@ func attachmentsIn(parts []events.Part) int {
 	return n
 }
 
-// attachments is how many images and files people have sent in the chat.
+// attachments is how many images and files people have sent in the chat. What is
+// answered again counts once.
 func (s State) attachments() int {
 	n := 0
-	count := func(inputs []input) {
+	count := func(inputs []input, of int) {
 		for _, in := range inputs {
-			n += attachmentsIn(in.Parts)
-		}
-	}
-	ofTurn := func(t *turn) {
-		count(t.Inputs)
-		for _, taken := range t.Steered {
-			count(taken.Inputs)
+			if _, again := s.said(of, in.ID); !again {
+				n += attachmentsIn(in.Parts)
+			}
 		}
 	}
 	for _, t := range s.f.Past {
-		ofTurn(t)
+		count(t.said(), t.Again)
 	}
-	if s.f.Current != nil {
-		ofTurn(s.f.Current)
+	if t := s.f.Current; t != nil {
+		count(t.said(), t.Again)
 	}
-	count(s.f.Waiting)
+	count(s.f.Waiting, 0)
 	return n
 }

@@ -62,6 +62,12 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 		return decidePromote(s, b, c, at)
 	case protocol.EditInput:
 		return decideEdit(s, b, c)
+	case protocol.Edit:
+		return decideEditTurn(s, b, c, at)
+	case protocol.Regenerate:
+		return decideRegenerate(s, b, c, at)
+	case protocol.SelectBranch:
+		return decideSelectBranch(s, b, c, at)
 	case protocol.Retry:
 		return decideRetry(s, b, c, at, live)
 	case protocol.Continue:
@@ -108,7 +114,7 @@ func decideFirst(s State, c Command) Decision {
 	case protocol.Import:
 		return decideInherit(s, b.Title, c)
 	case protocol.Send, protocol.Interrupt, protocol.Configure, protocol.Rename, protocol.Archive, protocol.Unarchive,
-		protocol.Withdraw, protocol.Promote, protocol.EditInput, protocol.Retry, protocol.Continue, protocol.Answer, protocol.Approve,
+		protocol.Withdraw, protocol.Edit, protocol.Regenerate, protocol.SelectBranch, protocol.Promote, protocol.EditInput, protocol.Retry, protocol.Continue, protocol.Answer, protocol.Approve,
 		protocol.SetMode:
 	}
 	return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
@@ -259,7 +265,7 @@ func (s State) endedTurn(number int, c Command) (*turn, *Decision) {
 	var no Decision
 	t := s.tip()
 	switch {
-	case t == nil, number < 0, number > s.newest().Number:
+	case t == nil, number < 0, number > s.newest():
 		no = rejected(c, events.CodeUnknownTurn, fmt.Sprintf("turn %d was never started", number), "")
 	case s.f.Current != nil:
 		no = rejected(c, events.CodeNotIdle, fmt.Sprintf("turn %d is running", t.Number), "running")

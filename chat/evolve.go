@@ -77,6 +77,7 @@ func (s *State) fold(e events.Event) {
 		s.f.Settings = e.Settings
 	case events.ChatInherited:
 		s.f.Settings, s.f.Archived = e.Settings, false
+		s.forgetSibling()
 	case events.ChatConfigured:
 		s.f.Settings = e.Settings
 	case events.ChatTitled:
@@ -96,7 +97,9 @@ func (s *State) fold(e events.Event) {
 	case events.InputSteered:
 		s.steerTurn(e)
 	case events.InputWithdrawn:
-		s.f.Waiting = without(s.f.Waiting, []string{e.Input})
+		s.withdrawn(e.Input)
+	case events.BranchSelected:
+		s.selectBranch(e)
 	case events.TurnStarted:
 		s.startTurn(e)
 	case events.TurnInterruptRequested:
@@ -157,15 +160,19 @@ func (s *State) acceptInput(e events.InputAccepted) {
 
 func (s *State) startTurn(e events.TurnStarted) {
 	t := &turn{
-		Number: e.Turn, Parent: e.Parent, Cause: e.Cause, Settings: e.Settings.Digest, Rules: e.Rules,
+		Number: e.Turn, Parent: e.Parent, Again: e.Again, Cause: e.Cause, Settings: e.Settings.Digest, Rules: e.Rules,
 	}
 	for _, id := range e.Inputs {
-		t.Inputs = append(t.Inputs, s.f.Waiting[waitingAt(s.f.Waiting, id)])
+		if i := waitingAt(s.f.Waiting, id); i >= 0 {
+			t.Inputs = append(t.Inputs, s.f.Waiting[i])
+		} else if in, ok := s.said(e.Again, id); ok {
+			t.Inputs = append(t.Inputs, in)
+		}
 	}
 	s.f.Waiting = without(s.f.Waiting, e.Inputs)
 	s.f.Bodies = remembered(s.f.Bodies, e.Settings)
 	s.startPath(e.Turn, e.Parent)
-	s.f.Current, s.f.Stalled = t, false
+	s.f.Current, s.f.Stalled, s.f.Sibling = t, false, nil
 }
 
 // remembered is the ring of settings after a turn used some: newest last, so
@@ -256,13 +263,15 @@ func (s *State) failStep(e events.StepFailed) {
 // remember puts the outcome of the command that caused c into the ring. The turn
 // that an input stops is not the one it is answered with: that one takes it.
 func (s *State) remember(c events.Commit) {
-	r := protocol.Reply{ID: c.Cause.ID, OK: true, Rev: c.Rev}
+	r, left := protocol.Reply{ID: c.Cause.ID, OK: true, Rev: c.Rev}, false
 	for _, e := range c.Events {
 		switch e := e.(type) {
 		case events.ChatCreated, events.ChatInherited:
 			s.f.Created = c.Cause.Sequence
 		case events.InputAccepted:
 			r.Input = e.Input
+		case events.BranchSelected:
+			r.Turn, left = s.selected(e), true
 		case events.TurnStarted:
 			if r.Input == "" || slices.Contains(e.Inputs, r.Input) {
 				r.Turn = e.Turn
@@ -272,7 +281,7 @@ func (s *State) remember(c events.Commit) {
 				r.Turn = e.Step.Turn
 			}
 		case events.TurnInterruptRequested:
-			if r.Input == "" {
+			if r.Input == "" && !left { // else it is not about this one
 				r.Turn = e.Turn
 			}
 		case events.CommandNoted:

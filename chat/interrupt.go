@@ -9,10 +9,7 @@ import (
 )
 
 func decideInterrupt(s State, b protocol.Interrupt, c Command, at events.Time) Decision {
-	last := 0
-	if t := s.newest(); t != nil {
-		last = t.Number
-	}
+	last := s.newest()
 	running, ok := s.Running()
 	switch {
 	case b.Turn < 0 || b.Turn > last:

@@ -21,6 +21,8 @@ func (s State) misfit(e events.Event) string {
 		return ""
 	case events.InputSteered:
 		return s.misfitSteering(e)
+	case events.BranchSelected:
+		return s.misfitBranch(e)
 	case events.TurnStarted:
 		return s.misfitStart(e)
 	case events.TurnInterruptRequested:
@@ -66,10 +68,7 @@ func (s State) misfit(e events.Event) string {
 }
 
 func (s State) misfitStart(e events.TurnStarted) string {
-	last := 0
-	if t := s.newest(); t != nil {
-		last = t.Number
-	}
+	last := s.newest()
 	switch {
 	case s.f.Current != nil:
 		return fmt.Sprintf("turn %d starts while turn %d is open", e.Turn, s.f.Current.Number)
@@ -77,8 +76,18 @@ func (s State) misfitStart(e events.TurnStarted) string {
 		return fmt.Sprintf("turn %d starts after turn %d", e.Turn, last)
 	case e.Parent != 0 && s.ended(e.Parent) == nil:
 		return fmt.Sprintf("turn %d follows turn %d, which was never started", e.Turn, e.Parent)
+	case e.Again != 0 && s.ended(e.Again) == nil:
+		return fmt.Sprintf("turn %d is to answer turn %d again, which was never started", e.Turn, e.Again)
 	}
-	return s.misfitInputs(e.Turn, e.Inputs)
+	if e.Again == 0 {
+		return s.misfitInputs(e.Turn, e.Inputs)
+	}
+	for _, id := range e.Inputs {
+		if _, again := s.said(e.Again, id); !again && waitingAt(s.f.Waiting, id) < 0 {
+			return fmt.Sprintf("turn %d takes input %.40q, which does not wait", e.Turn, id)
+		}
+	}
+	return ""
 }
 
 func (s State) misfitInputs(turn int, ids []string) string {

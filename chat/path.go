@@ -10,15 +10,15 @@ import (
 // follow the same one. What is said next follows the tip. The path are the turns
 // from the root to it, and nothing else is shown to a model.
 
-// newest is the turn that was started last, open or ended; nil if there was none.
-func (s State) newest() *turn {
+// newest is the number of the turn that was started last, 0 if none was.
+func (s State) newest() int {
 	if s.f.Current != nil {
-		return s.f.Current
+		return s.f.Current.Number
 	}
 	if n := len(s.f.Past); n > 0 {
-		return s.f.Past[n-1]
+		return s.f.Past[n-1].Number
 	}
-	return nil
+	return 0
 }
 
 // tip is the open turn, or else the ended turn that the next one follows; nil if
@@ -64,6 +64,15 @@ func pathTo(past []*turn, number int) []*turn {
 	}
 	slices.Reverse(path)
 	return path
+}
+
+// moveTip makes the turn of that number the one that the next one follows. An open
+// turn keeps its own path as long as it is open.
+func (s *State) moveTip(number int) {
+	s.f.Tip = number
+	if s.f.Current == nil {
+		s.path = pathTo(s.f.Past, number)
+	}
 }
 
 // startPath begins a path that leads through parent to the turn that starts.

@@ -51,11 +51,8 @@ func invalidSettings(s events.Settings) string {
 
 // turnStarted is the start of the next turn, with the settings in force.
 func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Time, live Live) events.TurnStarted {
-	e := events.TurnStarted{Turn: 1, Cause: cause, PromptRules: PromptRules, At: at}
+	e := events.TurnStarted{Turn: s.newest() + 1, Cause: cause, PromptRules: PromptRules, At: at}
 	merged := live.Defaults.Merge(s.f.Settings)
-	if t := s.newest(); t != nil {
-		e.Turn = t.Number + 1
-	}
 	if t := s.tip(); t != nil {
 		e.Parent = t.Number
 	}

@@ -62,7 +62,7 @@ func (f *fields) unsoundTree() string {
 	case missing(f.Tip) && (t == nil || t.Number != f.Tip):
 		return fmt.Sprintf("its tip is turn %d, which is missing", f.Tip)
 	}
-	return ""
+	return f.unsoundSibling()
 }
 
 // unsound judges a turn that follows the turn of that number.

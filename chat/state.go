@@ -64,6 +64,9 @@ type fields struct {
 	// another branch was selected since that was started.
 	Tip int `json:"tip"`
 
+	// Sibling is a turn that is due when the open one has ended.
+	Sibling *sibling `json:"sibling,omitempty"`
+
 	// Stalled is a chat whose last turn failed: what waits keeps waiting until a
 	// person sends or retries.
 	Stalled bool `json:"stalled"`
@@ -98,6 +101,7 @@ const (
 type turn struct {
 	Number   int              `json:"number"`
 	Parent   int              `json:"parent"`
+	Again    int              `json:"again,omitempty"` // the turn beside which it was started
 	Cause    events.TurnCause `json:"cause"`
 	Inputs   []input          `json:"inputs,omitempty"`
 	Steered  []steered        `json:"steered,omitempty"`

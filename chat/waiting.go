@@ -180,13 +180,6 @@ func notWaiting(c Command) Decision {
 	return rejected(c, events.CodeUnknownInput, "no input of this id waits", "")
 }
 
-func decideWithdraw(s State, b protocol.Withdraw, c Command) Decision {
-	if waitingAt(s.f.Waiting, b.Input) < 0 {
-		return notWaiting(c)
-	}
-	return facts(events.InputWithdrawn{Input: b.Input})
-}
-
 // decidePromote lets an input be the next, at once if the turn that runs is to
 // make room for it. A chat whose turn failed stays so: only the order changes.
 func decidePromote(s State, b protocol.Promote, c Command, at events.Time) Decision {

@@ -117,7 +117,8 @@ func (w *Watcher) turn(ctx context.Context, number int, reply protocol.Reply) (O
 	for {
 		found := Outcome{Status: transcript.TurnRunning}
 		waits := false
-		err := w.c.Pages(ctx, transcript.Request{Chat: w.key.Chat, MinRev: max(w.rev, reply.Rev)}, func(page transcript.Page) error {
+		r := transcript.Request{Chat: w.key.Chat, MinRev: max(w.rev, reply.Rev), Branch: number} // others may select another branch
+		err := w.c.Pages(ctx, r, func(page transcript.Page) error {
 			for _, m := range page.Messages {
 				if number == 0 && reply.Input != "" && m.Input == reply.Input {
 					number = m.Turn
@@ -135,6 +136,9 @@ func (w *Watcher) turn(ctx context.Context, number int, reply protocol.Reply) (O
 			return nil
 		})
 		query, isQuery := errors.AsType[*QueryError](err)
+		if isQuery && query.Code == events.CodeUnknownTurn {
+			return found, nil
+		}
 		if err == nil && number == 0 && reply.Input != "" && !waits {
 			return found, ErrWithdrawn
 		}

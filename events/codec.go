@@ -34,6 +34,7 @@ var kinds = []kind{
 	as[ChatCreated](), as[ChatInherited](), as[ChatConfigured](), as[ChatTitled](), as[ChatArchived](), as[ChatUnarchived](),
 	as[CommandRejected](), as[CommandNoted](),
 	as[InputAccepted](), as[InputEdited](), as[InputPromoted](), as[InputSteered](), as[InputWithdrawn](),
+	as[BranchSelected](),
 	as[TurnStarted](), as[TurnInterruptRequested](), as[TurnCompleted](), as[TurnFailed](), as[TurnInterrupted](),
 	as[StepRequested](), as[StepCompleted](), as[StepFailed](), as[StepInterrupted](),
 	as[ToolRequested](), as[ToolStarted](), as[ToolCompleted](),

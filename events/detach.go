@@ -92,7 +92,7 @@ func Parts(e Event) []Part {
 	case ApprovalResolved:
 		return e.Edited
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
-		InputPromoted, InputSteered, InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
+		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet:
 	}
@@ -121,7 +121,7 @@ func WithParts(e Event, parts []Part) Event {
 		e.Edited = parts
 		return e
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
-		InputPromoted, InputSteered, InputWithdrawn, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
+		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet:
 	}

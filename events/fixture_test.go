@@ -98,6 +98,10 @@ func examples() map[events.Type]example {
 			events.InputSteered{Step: events.StepID{Turn: 1, Step: 2}, Inputs: []string{ulidOfInput}},
 		},
 		"input.withdrawn.v1": {events.InputWithdrawn{Input: ulidOfInput}, events.InputWithdrawn{Input: ulidOfInput}},
+		"branch.selected.v1": {
+			events.BranchSelected{Turn: 2, Again: 3, Input: ulidOfInput, Replaces: ulidOfClaim, By: "user:ann"},
+			events.BranchSelected{},
+		},
 		"turn.started.v1": {
 			events.TurnStarted{
 				Turn: 3, Parent: 2, Cause: events.CauseInput, Inputs: []string{ulidOfInput},
@@ -213,6 +217,7 @@ func grown() map[events.Type]events.Event {
 	accepted := examples()["input.accepted.v1"].full.(events.InputAccepted)
 	accepted.Settings = new(grownSettings())
 	started := examples()["turn.started.v1"].full.(events.TurnStarted)
+	started.Turn, started.Cause, started.Again = 4, events.CauseEdit, 3
 	started.Settings.Body = everyEffective()
 	started.Settings.Body.Limits = *grownSettings().Limits
 	all := map[events.Type]events.Event{}

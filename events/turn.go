@@ -8,6 +8,9 @@ const (
 	CauseInput    TurnCause = "input"
 	CauseRetry    TurnCause = "retry"    // asks the failed step of the parent again
 	CauseContinue TurnCause = "continue" // goes on where the parent stopped
+
+	CauseEdit       TurnCause = "edit"       // something else is said than in a turn of the same parent
+	CauseRegenerate TurnCause = "regenerate" // a turn of the same parent is answered once more
 )
 
 // Finish says how a completed turn ended.
@@ -31,7 +34,8 @@ type RecordedSettings struct {
 
 // TurnStarted opens a turn. At most one turn of a chat is open; numbers count
 // from 1 without gaps. Parent is the turn whose end this one follows in what
-// the model reads, 0 for none.
+// the model reads, 0 for none. Again is the turn of the same parent that this one
+// begins beside: inputs that it took may be among Inputs once more.
 //
 // Rules and PromptRules number the decision rules and the prompt rules in force,
 // so that an old log is judged by the rules it ran under. At is the date and
@@ -39,6 +43,7 @@ type RecordedSettings struct {
 type TurnStarted struct {
 	Turn        int              `json:"turn"`
 	Parent      int              `json:"parent,omitempty"`
+	Again       int              `json:"again,omitempty"` // the turn beside which this one begins
 	Cause       TurnCause        `json:"cause"`
 	Inputs      []string         `json:"inputs,omitempty"`
 	Settings    RecordedSettings `json:"settings"`

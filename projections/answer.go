@@ -20,6 +20,9 @@ type (
 	Transcript        = transcript.Page
 	TranscriptRequest = transcript.Request
 	ChatRequest       = transcript.HeadRequest
+	Branch            = transcript.Branch
+	Branches          = transcript.Branches
+	BranchesRequest   = transcript.BranchesRequest
 )
 
 // How chats, turns and calls stand, and who speaks.

@@ -25,6 +25,8 @@ type fold struct {
 	titled   bool // somebody set the title
 	messages []Message
 	turns    []Turn
+	tip      int  // the turn that the next one follows
+	branched bool // some turn does not follow the one before it
 	waiting  []waitingInput
 	step     events.StepID             // the newest that answers
 	answer   int                       // index of the newest answer; its calls may be open
@@ -110,9 +112,11 @@ func (f *fold) event(e events.Event) {
 	case events.InputPromoted:
 		f.promote(e)
 	case events.InputSteered:
-		f.takeInputs(e.Step.Turn, e.Inputs)
+		f.takeInputs(e.Step.Turn, e.Inputs, 0)
 	case events.InputWithdrawn:
 		f.takeWaiting(e.Input)
+	case events.BranchSelected:
+		f.branchSelected(e)
 	case events.TurnStarted:
 		f.turnStarted(e)
 	case events.TurnInterruptRequested:
@@ -192,11 +196,15 @@ func (f *fold) say(m Message) {
 func (f *fold) turnStarted(e events.TurnStarted) {
 	f.head.Status, f.head.Turn = StatusRunning, e.Turn
 	f.answer = -1
+	f.tip = e.Turn
+	if n := len(f.turns); n > 0 && f.turns[n-1].Turn != e.Parent {
+		f.branched = true
+	}
 	f.turns = append(f.turns, Turn{
-		Turn: e.Turn, Parent: e.Parent, Cause: e.Cause, Status: TurnRunning, Rev: f.head.Rev, Started: f.head.At,
+		Turn: e.Turn, Parent: e.Parent, Again: e.Again, Cause: e.Cause, Status: TurnRunning, Rev: f.head.Rev, Started: f.head.At,
 		First: len(f.messages) + 1, Last: len(f.messages),
 	})
-	f.takeInputs(e.Turn, e.Inputs)
+	f.takeInputs(e.Turn, e.Inputs, e.Again)
 }
 
 func (f *fold) turnEnded(turn int, status Status, end func(*Turn)) {

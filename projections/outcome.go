@@ -16,12 +16,13 @@ func (f *fold) outcome(c events.Commit) {
 	if _, known := f.outcomes[c.Cause.ID]; known {
 		return
 	}
-	f.outcomes[c.Cause.ID] = replyOf(c)
+	f.outcomes[c.Cause.ID] = replyOf(c, f.head.Turn)
 }
 
-// replyOf is the reply that a command's commit stands for.
-func replyOf(c events.Commit) protocol.Reply {
-	r := protocol.Reply{ID: c.Cause.ID, OK: true, Rev: c.Rev}
+// replyOf is the reply that a command's commit stands for, behind which newest is
+// the turn started last.
+func replyOf(c events.Commit, newest int) protocol.Reply {
+	r, left := protocol.Reply{ID: c.Cause.ID, OK: true, Rev: c.Rev}, false
 	for _, e := range c.Events {
 		switch e := e.(type) {
 		case events.CommandRejected:
@@ -38,8 +39,10 @@ func replyOf(c events.Commit) protocol.Reply {
 			if slices.Contains(e.Inputs, r.Input) {
 				r.Turn = e.Step.Turn
 			}
+		case events.BranchSelected:
+			r.Turn, left = selected(e, newest), true
 		case events.TurnInterruptRequested:
-			if r.Input == "" { // else it makes room for the turn that takes the input
+			if r.Input == "" && !left { // else it makes room for the turn that takes the input
 				r.Turn = e.Turn
 			}
 		case events.QuestionHeld:

@@ -16,24 +16,36 @@ const (
 	maxPageTurns    = 500       // of a page; there are more only if as many had no message
 )
 
-// page is the messages behind a number, with what belongs to them.
-func (f *fold) page(after, limit int) Transcript {
-	from := min(after, len(f.messages))
-	to := min(from+limit, len(f.messages))
-	t := Transcript{Head: f.head, Messages: append([]Message{}, f.messages[from:to]...), Turns: []Turn{}}
-	t.Turns = append(t.Turns, f.turns...)
+// page is the messages behind a number on the branch with that turn, 0 being the
+// selected one, with what belongs to them; false if there is no such turn.
+func (f *fold) page(after, limit, branch int) (Transcript, bool) {
+	path, known := f.path(branch)
+	if !known {
+		return Transcript{}, false
+	}
+	t := Transcript{Head: f.shownHead(), Messages: []Message{}, Turns: f.turnsOn(path)}
+	to, last := len(f.messages), true
+	for _, m := range f.messages[min(after, len(f.messages)):] {
+		if !path.has(m.Turn) {
+			continue
+		}
+		if len(t.Messages) == limit {
+			last = false
+			break
+		}
+		t.Messages, to = append(t.Messages, m), m.N
+	}
 	for _, w := range f.waiting {
 		t.Waiting = append(t.Waiting, w.shown())
 	}
-	end(&t, from, to)
-	return t
+	end(&t, after, to, last)
+	return t, true
 }
 
 // end says that the page ends behind message to, and leaves only the turns that
 // it touches.
-func end(t *Transcript, from, to int) {
+func end(t *Transcript, from, to int, last bool) {
 	t.Next = 0
-	last := to == t.MessageCount
 	if !last {
 		t.Next = to
 	}
@@ -68,11 +80,10 @@ func (w waitingInput) shown() Waiting {
 
 // fit puts content that lies apart into the page, and ends the page where it
 // would grow too large for one message of the bus.
-func (p *Projections) fit(ctx context.Context, k events.Key, t Transcript) (Transcript, error) {
+func (p *Projections) fit(ctx context.Context, k events.Key, t Transcript, after int) (Transcript, error) {
 	if len(t.Messages) == 0 {
 		return t, nil
 	}
-	from := t.Messages[0].N - 1
 	around := t
 	around.Messages = nil
 	b, err := encode(around)
@@ -90,7 +101,7 @@ func (p *Projections) fit(ctx context.Context, k events.Key, t Transcript) (Tran
 		}
 		if size > room && i > 0 {
 			t.Messages = t.Messages[:i]
-			end(&t, from, from+i)
+			end(&t, after, t.Messages[i-1].N, false)
 			return t, nil
 		}
 		if size > room {

@@ -65,6 +65,7 @@ const (
 	QueryTranscript = transcript.QueryPage
 	QueryChat       = transcript.QueryHead
 	QueryCommand    = transcript.QueryCommand
+	QueryBranches   = transcript.QueryBranches
 )
 
 // Queries are the queries by name.
@@ -73,6 +74,7 @@ func (p *Projections) Queries() map[string]Query {
 		QueryTranscript: query(p.Transcript),
 		QueryChat:       query(p.Chat),
 		QueryCommand:    query(p.Command),
+		QueryBranches:   query(p.Branches),
 	}
 }
 
@@ -107,6 +109,9 @@ func (p *Projections) Transcript(ctx context.Context, tenant string, q Transcrip
 	if err != nil {
 		return Transcript{}, err
 	}
+	if q.Branch < 0 {
+		return Transcript{}, refuse(events.CodeBadCommand, "branch: want the number of a turn")
+	}
 	if q.After < 0 || q.Limit < 0 || q.Limit > maxPageLimit {
 		return Transcript{}, refuse(events.CodeBadCommand, "after: want 0 or more; limit: want 0 to %d", maxPageLimit)
 	}
@@ -114,11 +119,15 @@ func (p *Projections) Transcript(ctx context.Context, tenant string, q Transcrip
 		q.Limit = defaultPageLimit
 	}
 	var t Transcript
-	err = p.folded(ctx, k, q.At, max(q.MinRev, q.At.Rev), func(f *fold) { t = f.page(q.After, q.Limit) })
+	known := false
+	err = p.folded(ctx, k, q.At, max(q.MinRev, q.At.Rev), func(f *fold) { t, known = f.page(q.After, q.Limit, q.Branch) })
 	if err != nil {
 		return Transcript{}, err
 	}
-	return p.fit(ctx, k, t)
+	if !known {
+		return Transcript{}, refuse(events.CodeUnknownTurn, "turn %d was never started", q.Branch)
+	}
+	return p.fit(ctx, k, t, q.After)
 }
 
 // Chat gives a chat's head.

@@ -22,9 +22,9 @@ const (
 	maxPageLimit     = 1_000
 )
 
-// request is any of the three.
+// request is any of them.
 type request interface {
-	TranscriptRequest | ChatRequest | CommandRequest
+	TranscriptRequest | ChatRequest | CommandRequest | BranchesRequest
 }
 
 // decode reads the body of a query as strictly as that of a command. The error

@@ -3,6 +3,7 @@ package projections
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -175,6 +176,9 @@ func outcomeOf(turn Turn) string {
 			s += ": " + oneLine(turn.Reason)
 		}
 	case TurnRunning:
+	}
+	if len(turn.Siblings) > 1 {
+		s += fmt.Sprintf(", %d of %d beside each other", slices.Index(turn.Siblings, turn.Turn)+1, len(turn.Siblings))
 	}
 	u := turn.Totals.Usage
 	return s + fmt.Sprintf(" (%s, %s, %d tokens in, %d out)",

@@ -27,11 +27,13 @@ func (f *fold) takeWaiting(id string) (waitingInput, bool) {
 	return taken, true
 }
 
-// takeInputs makes inputs that waited messages of a turn.
-func (f *fold) takeInputs(turn int, ids []string) {
+// takeInputs makes inputs that waited messages of a turn, and those of another one
+// that it begins beside.
+func (f *fold) takeInputs(turn int, ids []string, again int) {
 	for _, id := range ids {
 		in, ok := f.takeWaiting(id)
 		if !ok {
+			f.sayAgain(id, turn, again)
 			continue
 		}
 		f.say(Message{

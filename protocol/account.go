@@ -81,6 +81,7 @@ func Verbs() []Verb {
 	return []Verb{
 		VerbCreate, VerbSend, VerbInterrupt, VerbConfigure, VerbRename,
 		VerbArchive, VerbUnarchive, VerbWithdraw, VerbPromote, VerbEditInput, VerbRetry, VerbContinue,
+		VerbEdit, VerbRegenerate, VerbSelectBranch,
 		VerbFork, VerbImport, VerbApprove, VerbSetMode, VerbAnswer,
 	}
 }

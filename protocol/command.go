@@ -260,6 +260,12 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 		return decodeBody[Retry](data)
 	case VerbContinue:
 		return decodeBody[Continue](data)
+	case VerbEdit:
+		return decodeBody[Edit](data)
+	case VerbRegenerate:
+		return decodeBody[Regenerate](data)
+	case VerbSelectBranch:
+		return decodeBody[SelectBranch](data)
 	case VerbFork:
 		return decodeBody[Fork](data)
 	case VerbImport:

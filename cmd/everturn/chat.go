@@ -32,6 +32,8 @@ type chatCommand struct {
 const chatHelp = `Each line is said to the assistant, or answers what it asks. Ctrl-C stops the turn that runs, once more
 leaves; the turn goes on then. /quit leaves, and so does Ctrl-C between turns.
 /attach FILE sends an image or another file along with the next line.
+/edit TEXT says something else in place of what was said last, /regenerate has
+that answered again; /branch lists what came of each, /branch TURN goes on there.
 /help shows this; a line that begins with // is said with one slash.
 When a call needs your yes, the next line is the answer.
 `
@@ -132,6 +134,10 @@ func (t *talk) run(ctx context.Context) error {
 				if err := t.attach(ctx, line.text); err != nil {
 					return err
 				}
+			case isBranchLine(line.text):
+				if err := t.branch(ctx, line.text); err != nil {
+					return err
+				}
 			case isUnknownCommand(line.text):
 				fmt.Fprintf(t.s.stderr, "there is no %s, so nothing was said; /quit leaves, /help tells more, // begins a line with a slash\n",
 					events.RepairText(strings.Fields(line.text)[0]))
@@ -182,12 +188,17 @@ func (t *talk) say(ctx context.Context, text string) error {
 		return err
 	}
 	t.attached = nil
+	return t.follow(ctx, reply)
+}
+
+// follow shows what happens until the turn that a reply is about has ended.
+func (t *talk) follow(ctx context.Context, reply protocol.Reply) error {
 	shown := &shownTurn{viewer: t.view, turn: reply.Turn}
 	type result struct {
 		turn client.Outcome
 		err  error
 	}
-	ctx, cancel = context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan result, 1)
 	sights := make(chan client.Sight)

@@ -138,7 +138,7 @@ func (v *liveView) event(e events.Event) {
 		v.line()
 		v.printf("[turn %d was interrupted]\n", e.Turn)
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-		events.CommandRejected, events.CommandNoted, events.InputEdited, events.InputPromoted, events.InputWithdrawn,
+		events.CommandRejected, events.CommandNoted, events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.BranchSelected,
 		events.TurnStarted, events.TurnInterruptRequested, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.QuestionHeld, events.ModeSet:
 	}

@@ -36,6 +36,9 @@ type grammar struct {
 	Withdraw    withdrawCommand    `cmd:"" help:"Take back an input that waits."`
 	Promote     promoteCommand     `cmd:"" help:"Make an input that waits the next."`
 	EditInput   editInputCommand   `cmd:"" help:"Change what an input says that waits."`
+	Edit        editCommand        `cmd:"" help:"Say something else in place of what was said, beside it."`
+	Regenerate  regenerateCommand  `cmd:"" help:"Have what was said answered once more, beside the answer."`
+	Branch      branchCommand      `cmd:"" help:"Show a chat's branches, and go on with one."`
 	Configure   configureCommand   `cmd:"" help:"Change a chat's settings, from its next turn on."`
 	Approve     approveCommand     `cmd:"" help:"Let a call run that waits for approval, or deny it."`
 	SetMode     setModeCommand     `cmd:"" help:"Say which calls of a chat need approval, from now on."`

@@ -23,6 +23,8 @@ type transcriptCommand struct {
 
 	At   string `placeholder:"REV|TIME" help:"As it was at that rev, or at that time: RFC 3339, or as a transcript prints it."`
 	JSON bool   `help:"Print each page as one JSON object."`
+
+	Branch int `placeholder:"TURN" help:"Up to the end of that turn, whatever branch is selected; everturn branch list names them."`
 }
 
 // Run implements the command.
@@ -37,7 +39,7 @@ func (c *transcriptCommand) Run(s *surroundings) error {
 				return err
 			}
 		}
-		return s.transcript(ctx, cl, projections.TranscriptRequest{Chat: string(c.Chat), At: at}, c.JSON)
+		return s.transcript(ctx, cl, projections.TranscriptRequest{Chat: string(c.Chat), At: at, Branch: c.Branch}, c.JSON)
 	})
 }
 

@@ -120,7 +120,7 @@ func (d *Driver) wish() chat.Message {
 	if open && !d.yes(3) {
 		turn = running
 	}
-	switch d.chance.IntN(27) {
+	switch d.chance.IntN(30) {
 	case 26:
 		return d.answer(events.CallID{Turn: turn, Step: 1, Ordinal: 1})
 	case 0, 12, 13:
@@ -139,6 +139,12 @@ func (d *Driver) wish() chat.Message {
 		return d.command(protocol.Retry{V: v})
 	case 8, 9:
 		return d.command(protocol.Continue{V: v, Turn: turn})
+	case 27:
+		return d.edit()
+	case 28:
+		return d.command(protocol.Regenerate{V: v, Turn: d.anyTurn()})
+	case 29:
+		return d.command(protocol.SelectBranch{V: v, Turn: d.anyTurn()})
 	case 10:
 		return d.command(protocol.Create{V: v})
 	case 14:

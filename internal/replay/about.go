@@ -37,6 +37,8 @@ func about(e events.Event) subject {
 		return subject{step: e.Step, said: fmt.Sprintf("before step %s: input %s", e.Step, strings.Join(e.Inputs, ", "))}
 	case events.InputWithdrawn:
 		return subject{said: "input " + e.Input}
+	case events.BranchSelected:
+		return subject{said: branch(e)}
 	case events.TurnStarted:
 		return subject{turn: e.Turn, said: fmt.Sprintf("turn %d", e.Turn)}
 	case events.TurnInterruptRequested:
@@ -99,6 +101,17 @@ func decided(e events.ApprovalResolved) string {
 		said += ": " + e.Reason
 	}
 	return said
+}
+
+// branch is what a choice of a branch says.
+func branch(e events.BranchSelected) string {
+	switch {
+	case e.Again == 0:
+		return fmt.Sprintf("turn %d", e.Turn)
+	case e.Input == "":
+		return fmt.Sprintf("turn %d, to answer turn %d again", e.Turn, e.Again)
+	}
+	return fmt.Sprintf("turn %d, to say something else than in turn %d", e.Turn, e.Again)
 }
 
 // About says in a few words what an event is about; empty for one that is about

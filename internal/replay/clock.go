@@ -45,7 +45,7 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 			}
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited,
-			events.InputPromoted, events.InputSteered, events.InputWithdrawn,
+			events.InputPromoted, events.InputSteered, events.InputWithdrawn, events.BranchSelected,
 			events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepRequested, events.StepCompleted,
 			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet:
 			// It says nothing of when it was decided.

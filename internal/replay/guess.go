@@ -132,6 +132,10 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 	case events.InputAccepted:
 		parts, stands := h.filled(c.Key, e.Parts, true)
 		list := of(protocol.Send{V: protocol.Version, Parts: parts, Mode: e.Mode, Settings: e.Settings})
+		if verb == protocol.VerbEdit {
+			b := selectedIn(c)
+			list = of(protocol.Edit{V: protocol.Version, Turn: b.Again, Input: b.Replaces, Parts: parts, Settings: e.Settings})
+		}
 		list[0].stands = stands
 		return list, true
 	case events.ChatCreated:
@@ -153,7 +157,12 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		return list, true
 	case events.InputPromoted:
 		return of(protocol.Promote{V: protocol.Version, Input: e.Input, Interrupt: e.Interrupt}), true
+	case events.BranchSelected:
+		return of(bodyOf(verb, turnSelected(e))), bodyOf(verb, 0) != nil
 	case events.InputWithdrawn:
+		if verb != protocol.VerbWithdraw { // it was on its way to another branch
+			return of(bodyOf(verb, turnSelected(selectedIn(c)))), bodyOf(verb, 0) != nil
+		}
 		return of(protocol.Withdraw{V: protocol.Version, Input: e.Input}), true
 	case events.ApprovalResolved:
 		return h.approvals(c, command, e), true
@@ -170,13 +179,32 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 	return of(bodyOf(verb, 0)), bodyOf(verb, 0) != nil
 }
 
+// selectedIn is the choice of a branch in a commit.
+func selectedIn(c events.Commit) events.BranchSelected {
+	for _, e := range c.Events {
+		if e, ok := e.(events.BranchSelected); ok {
+			return e
+		}
+	}
+	return events.BranchSelected{}
+}
+
+// turnSelected is the turn that was named for a choice.
+func turnSelected(e events.BranchSelected) int {
+	if e.Again != 0 {
+		return e.Again
+	}
+	return e.Turn
+}
+
 // isAboutBody reports whether a rejection is about nothing but what the command
 // said, of which the log has no more.
 func isAboutBody(verb protocol.Verb, code events.Code) bool {
 	return verb == protocol.VerbApprove && (code == events.CodeBadCommand || code == events.CodeInvalidAnswer) ||
 		code == events.CodeInvalidSettings && verb == protocol.VerbSetMode ||
-		code == events.CodeBadCommand && (verb == protocol.VerbSend || verb == protocol.VerbEditInput || verb == protocol.VerbRename) ||
-		code == events.CodeInvalidSettings && (verb == protocol.VerbSend || verb == protocol.VerbConfigure)
+		code == events.CodeBadCommand && (verb == protocol.VerbSend || verb == protocol.VerbEditInput || verb == protocol.VerbRename || verb == protocol.VerbEdit) ||
+		code == events.CodeInvalidSettings && (verb == protocol.VerbSend || verb == protocol.VerbConfigure || verb == protocol.VerbEdit) ||
+		code == events.CodeUnknownInput && verb == protocol.VerbEdit
 }
 
 // bodyOf is a command that says nothing beyond which turn it means; nil if this
@@ -208,6 +236,12 @@ func bodyOf(verb protocol.Verb, turn int) protocol.Body {
 		return protocol.Retry{V: v, Turn: turn}
 	case protocol.VerbContinue:
 		return protocol.Continue{V: v, Turn: turn}
+	case protocol.VerbEdit:
+		return protocol.Edit{V: v, Turn: turn, Parts: []events.Part{events.Text(standIn)}}
+	case protocol.VerbRegenerate:
+		return protocol.Regenerate{V: v, Turn: turn}
+	case protocol.VerbSelectBranch:
+		return protocol.SelectBranch{V: v, Turn: turn}
 	case protocol.VerbFork:
 		return protocol.Fork{V: v}
 	case protocol.VerbImport:

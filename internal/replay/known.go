@@ -34,7 +34,7 @@ func (k *known) read(c events.Commit) {
 			delete(k.starts, e.Call)
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited,
-			events.InputPromoted, events.InputSteered, events.InputWithdrawn,
+			events.InputPromoted, events.InputSteered, events.InputWithdrawn, events.BranchSelected,
 			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
 			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet:

@@ -213,7 +213,7 @@ func chained(t *testing.T, commits []events.Commit) [][]byte {
 func TestADoctoredLogIsReportedAtItsPlace(t *testing.T) {
 	t.Parallel()
 	found := make(map[events.Type]int)
-	for i := range uint64(300) {
+	for i := range uint64(400) {
 		chance := rand.New(rand.NewPCG(i, 4))
 		log := chatgen.Log(ann, chance, 30)
 		if len(log.Commits) == 0 {
@@ -250,6 +250,12 @@ func falsified(e events.Event) events.Event {
 	switch e := e.(type) {
 	case events.TurnStarted:
 		e.Parent += 3
+		return e
+	case events.BranchSelected:
+		if e.Again == 0 {
+			return nil
+		}
+		e.Turn += 3
 		return e
 	case events.StepRequested:
 		e.Model += "er"

@@ -67,6 +67,12 @@ func none() place { return place{commit: -1} }
 // outside was between them.
 func because(commits []events.Commit, at place) (cause place, outside bool) {
 	c := commits[at.commit]
+	if start, ok := c.Events[at.event].(events.TurnStarted); ok && start.Again != 0 {
+		return newest(commits, at, func(e events.Event) bool {
+			b, ok := e.(events.BranchSelected)
+			return ok && b.Again == start.Again
+		}), false
+	}
 	if taken := takenBy(c.Events[at.event]); len(taken) > 0 {
 		last := taken[len(taken)-1]
 		return newest(commits, at, func(e events.Event) bool {

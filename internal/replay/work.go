@@ -32,7 +32,7 @@ func (h *History) attempts(c events.Commit) ([]guess, bool) {
 		return []guess{{message: ended, stands: stands}}, true
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited, events.InputPromoted, events.InputSteered,
-		events.InputWithdrawn, events.TurnStarted,
+		events.InputWithdrawn, events.BranchSelected, events.TurnStarted,
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolStarted, events.ToolCompleted,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet:
@@ -80,7 +80,7 @@ func (h *History) claims(c events.Commit) []guess {
 		m.Call, m.Delivery = e.Call, h.known.starts[e.Call].Delivery+1
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited, events.InputPromoted, events.InputSteered,
-		events.InputWithdrawn, events.TurnStarted,
+		events.InputWithdrawn, events.BranchSelected, events.TurnStarted,
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet:

@@ -72,9 +72,10 @@ nats service list                            # who answers queries
 
 | query | answers | may also hold |
 |---|---|---|
-| ` + "`transcript`" + ` | a page of the chat as people read it | ` + "`at`" + `: a rev, or a time, to see the chat as it was; ` + "`after` and `limit`" + ` for pages |
+| ` + "`transcript`" + ` | a page of the chat as people read it | ` + "`at`" + `: a rev, or a time, to see the chat as it was; ` + "`after` and `limit`" + ` for pages; ` + "`branch`" + `: a turn, to see another branch than the selected one up to there |
 | ` + "`chat`" + ` | its head: status, newest turn, counts | |
 | ` + "`command`" + ` | what was decided about a command | |
+| ` + "`branches`" + ` | the branches of a chat, by their last turns | |
 | ` + "`upload`" + ` | ` + "`blob`" + `: the digest of what is stored now | ` + "`data`" + ` in base64, at most 256 KiB; of something larger the digests of its pieces in ` + "`chunks`" + `, in order, and that of the whole in ` + "`blob`" + ` |
 | ` + "`download`" + ` | ` + "`data`" + ` from an offset on, and ` + "`bytes`" + `, the size of the whole | ` + "`blob`, `offset`" + ` |
 

@@ -54,7 +54,7 @@ func script(p plan) []command {
 		c.id = newIDs(p.seed, "command")(c.number)
 		all = append(all, c)
 	}
-	return approved(p, questioned(p, forked(p, all)))
+	return approved(p, questioned(p, forked(p, branched(p, all))))
 }
 
 // forksOnceIn is how seldom a run has a chat that goes on from another one.

@@ -13,8 +13,10 @@ func (h *history) boundary() {
 	}
 	if t == nil {
 		h.waitsForNobody()
+		h.dueForNobody()
 		return
 	}
+	h.leaves(t)
 	s := t.step
 	h.steeredBehind()
 	if t.stopper != "" && !t.interrupt.known() {

@@ -17,7 +17,7 @@ func (h *history) caused(c events.Commit) {
 		h.breaks(rule, Place{}, "%s cannot follow from %s", first.EventType(), describeCause(c.Cause))
 	}
 	for _, e := range c.Events[1:] {
-		if rule, onlyFirst := leads(e); onlyFirst && !h.closing && !brought(first, e) && !stops(first, e) {
+		if rule, onlyFirst := leads(e); onlyFirst && !h.closing && !brought(first, e) && !stops(first, e) && !h.goesWithBranch(e) {
 			h.breaks(rule, Place{}, "%s is not what its commit begins with", e.EventType())
 			return
 		}
@@ -105,6 +105,10 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 	switch e := e.(type) {
 	case events.CommandRejected, events.CommandNoted:
 		return true
+	case events.InputWithdrawn:
+		if v == protocol.VerbRegenerate || v == protocol.VerbSelectBranch {
+			return true // it was on its way to another branch
+		}
 	case events.TurnStarted:
 		if v == protocol.VerbRetry || v == protocol.VerbContinue {
 			return string(e.Cause) == string(v)
@@ -123,7 +127,9 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		protocol.VerbRetry: events.TurnStarted{}, protocol.VerbContinue: events.TurnStarted{},
 		protocol.VerbApprove: events.ApprovalResolved{}, protocol.VerbSetMode: events.ModeSet{},
 		protocol.VerbFork: events.ChatInherited{}, protocol.VerbImport: events.ChatInherited{},
-		protocol.VerbAnswer: events.QuestionAnswered{},
+		protocol.VerbEdit: events.InputAccepted{}, protocol.VerbRegenerate: events.BranchSelected{},
+		protocol.VerbSelectBranch: events.BranchSelected{},
+		protocol.VerbAnswer:       events.QuestionAnswered{},
 	}
 	want, known := brings[v]
 	return !known || want.EventType() == e.EventType()
@@ -138,7 +144,7 @@ func leads(e events.Event) (Rule, bool) {
 	case events.ModeSet:
 		return RuleCommands, true
 	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.InputAccepted, events.InputEdited, events.InputPromoted,
-		events.InputWithdrawn, events.TurnInterruptRequested:
+		events.InputWithdrawn, events.BranchSelected, events.TurnInterruptRequested:
 		return RuleCommands, true
 	case events.StepCompleted, events.StepFailed, events.StepInterrupted:
 		return RuleAttempts, true

@@ -37,6 +37,7 @@ type history struct {
 	aside  *step // the newest outside of any turn
 	asides int   // how many of those there were
 	ended  endedTurn
+	tree   tree
 	ends   *recent[Place] // by number
 
 	effects effectsOfChat
@@ -114,6 +115,7 @@ func (h *history) event(e events.Event, index int) {
 		if h.here.Rev != 1 || index != 0 {
 			h.breaks(RuleChain, h.last, "chat.created is not the first event of the log")
 		}
+		h.stay()
 	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted:
 		// Nothing beyond what their commit says.
@@ -127,6 +129,8 @@ func (h *history) event(e events.Event, index int) {
 		h.inputSteered(e)
 	case events.InputWithdrawn:
 		h.inputWithdrawn(e)
+	case events.BranchSelected:
+		h.branchSelected(e)
 	case events.TurnStarted:
 		h.turnStarted(e)
 	case events.TurnInterruptRequested:

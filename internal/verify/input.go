@@ -121,7 +121,8 @@ func (h *history) inputSteered(e events.InputSteered) {
 			h.breaks(RuleInputs, h.waiting[i].at, "input %s of mode %s is taken by a turn that runs", id, h.waiting[i].mode)
 		}
 	}
-	h.take(e.Inputs)
+	h.take(e.Inputs, nil)
+	h.tree.steer(e.Step.Turn, e.Inputs)
 	t.steered, t.before = next, t.answers
 	t.final, t.stopAfter = Place{}, Place{} // it was not the end
 }
@@ -181,11 +182,14 @@ func (h *history) begins(e events.TurnStarted) {
 }
 
 // take settles the inputs that a turn begins with. Within a mode none overtakes
-// another.
-func (h *history) take(ids []string) {
+// another. Those of a turn that is answered again were settled with that one.
+func (h *history) take(ids, again []string) {
 	for _, id := range ids {
+		if slices.Contains(again, id) {
+			continue
+		}
 		i := h.findWaiting(id)
-		if i >= 0 {
+		if due := h.tree.due; i >= 0 && (due == nil || due.Input != id) { // what is due goes first
 			earlier := slices.IndexFunc(h.waiting[:i], func(in waitingInput) bool { return in.mode == h.waiting[i].mode })
 			if earlier >= 0 {
 				h.breaks(RuleInputs, h.waiting[earlier].at, "input %s overtakes input %s", id, h.waiting[earlier].id)

@@ -59,6 +59,8 @@ func (h *history) turnStarted(e events.TurnStarted) {
 		if h.ended.failed && h.cause.Verb != string(protocol.VerbSend) {
 			h.breaks(RuleInputs, h.ended.at, "turn %d takes what waited after turn %d failed, and nobody asked for it", e.Turn, h.ended.number)
 		}
+	case events.CauseEdit, events.CauseRegenerate:
+		// Judged with what it is to be beside.
 	case events.CauseRetry, events.CauseContinue:
 		if e.Parent == 0 {
 			h.breaks(RuleOutcomes, Place{}, "turn %d is to %s nothing", e.Turn, e.Cause)
@@ -66,14 +68,17 @@ func (h *history) turnStarted(e events.TurnStarted) {
 		if len(e.Inputs) > 0 {
 			h.breaks(RuleOutcomes, Place{}, "turn %d of cause %s takes inputs", e.Turn, e.Cause)
 		}
-		if e.Cause == events.CauseRetry && !h.ended.failed || e.Cause == events.CauseContinue && !h.ended.goesOn {
-			h.breaks(RuleOutcomes, h.ended.at, "turn %d is to %s turn %d, which did not end so", e.Turn, e.Cause, h.ended.number)
+		if of := h.tree.get(e.Parent); e.Cause == events.CauseRetry && !of.failed || e.Cause == events.CauseContinue && !of.goesOn {
+			h.breaks(RuleOutcomes, h.ended.at, "turn %d is to %s turn %d, which did not end so", e.Turn, e.Cause, e.Parent)
 		}
 	default:
 		h.breaks(RuleOutcomes, Place{}, "turn %d has the cause %q", e.Turn, e.Cause)
 	}
-	h.begins(e)
-	h.take(e.Inputs)
+	if h.tree.due == nil {
+		h.begins(e)
+	}
+	h.take(e.Inputs, h.beside(e))
+	h.tree.start(e)
 	h.turn = &turn{
 		number: e.Turn, parent: e.Parent, cause: e.Cause, start: h.here, settings: h.recordedSettings(e.Settings), rules: e.Rules,
 	}
@@ -284,6 +289,7 @@ func (h *history) endTurn(totals events.Totals, how endedTurn) {
 	}
 	h.ends.put(strconv.Itoa(t.number), h.here)
 	how.number, how.at = t.number, h.here
+	h.tree.end(t.number, how)
 	h.ended = how
 	h.turn = nil
 }

@@ -23,6 +23,7 @@ type Head struct {
 	Archived bool        `json:"archived,omitempty"`
 	Status   Status      `json:"status"`
 	Turn     int         `json:"turn,omitempty"`    // the newest
+	Tip      int         `json:"tip,omitempty"`     // the one that the next follows, if that is another
 	Step     string      `json:"step,omitempty"`    // the step whose answer is awaited
 	Attempt  int         `json:"attempt,omitempty"` // of that step
 	RetryAt  events.Time `json:"retry_at,omitzero"` // when a failed attempt is followed by the next
@@ -135,6 +136,7 @@ const (
 type Turn struct {
 	Turn    int               `json:"turn"`
 	Parent  int               `json:"parent,omitempty"`
+	Again   int               `json:"again,omitempty"` // beside which it was started
 	Cause   events.TurnCause  `json:"cause"`
 	Status  TurnStatus        `json:"status"`
 	Rev     uint64            `json:"rev"` // of the commit that changed it last
@@ -147,6 +149,27 @@ type Turn struct {
 	Message string            `json:"message,omitempty"` // of a failed one, for people
 	Reason  string            `json:"reason,omitempty"`  // of an interrupted one
 	Totals  events.Totals     `json:"totals,omitzero"`
+	// Siblings are the turns of the same parent, this one among them, if there are
+	// several: any of them can be selected.
+	Siblings []int `json:"siblings,omitempty"`
+}
+
+// Branches are those that a chat has: the answer to the query "branches".
+type Branches struct {
+	Head
+	Branches []Branch `json:"branches"` // by their last turns; the newest 500
+}
+
+// Branch is one way through a chat, from its first turn to one that none follows,
+// or to the one that is selected.
+type Branch struct {
+	Turn      int         `json:"turn"`               // its last
+	From      int         `json:"from,omitempty"`     // the last that it has in common with the selected one
+	TurnCount int         `json:"turn_count"`         // of all its turns
+	Status    TurnStatus  `json:"status"`             // of the last
+	At        events.Time `json:"at"`                 // when that ended or, while it is open, began
+	Text      string      `json:"text"`               // the beginning of what was said last
+	Selected  bool        `json:"selected,omitempty"` // people read, and go on, here
 }
 
 // Waiting is an input that waits for its turn.

@@ -13,6 +13,8 @@ const (
 	QueryPage    = "transcript"
 	QueryHead    = "chat"
 	QueryCommand = "command"
+
+	QueryBranches = "branches"
 )
 
 // Request asks for a page of a chat's messages.
@@ -23,6 +25,14 @@ type Request struct {
 	MinRev uint64 `json:"min_rev,omitempty"` // wait for that commit, for 2 s at most
 	After  int    `json:"after,omitempty"`   // messages with a higher number
 	Limit  int    `json:"limit,omitempty"`   // how many at most; default 100
+	Branch int    `json:"branch,omitempty"`  // up to the end of that turn, whatever branch is selected
+}
+
+// BranchesRequest asks which branches a chat has.
+type BranchesRequest struct {
+	V      int    `json:"v,omitempty"`
+	Chat   string `json:"chat"`
+	MinRev uint64 `json:"min_rev,omitempty"`
 }
 
 // HeadRequest asks for a chat's head.
