@@ -91,7 +91,7 @@ func Decide(s State, m Message, at events.Time, live Live) Decision {
 	case Result:
 		return decideResult(s, m)
 	case TimerDue:
-		return Decision{Events: decideTimer(s, m)}
+		return Decision{Events: decideTimer(s, m, at)}
 	}
 	panic(fmt.Sprintf("chat: no decision for %T", m)) // the set is closed: a case is missing above
 }

@@ -29,6 +29,9 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 	if c.Sequence != 0 && c.Sequence <= s.Decided() { // so long ago that its outcome is forgotten
 		return Decision{}
 	}
+	if s.f.Erasure != nil {
+		return refused(events.CodeErased, "%s", s.saidErased())
+	}
 	if c.Undeliverable {
 		return undeliverable(s, c)
 	}
@@ -78,6 +81,8 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 		return decideApprove(s, b, c, at)
 	case protocol.SetMode:
 		return decideSetMode(s, b, c)
+	case protocol.Erase:
+		return decideErase(s, b, c, at)
 	}
 	panic(fmt.Sprintf("chat: no decision for command %T", c.Body))
 }
@@ -115,7 +120,7 @@ func decideFirst(s State, c Command) Decision {
 		return decideInherit(s, b.Title, c)
 	case protocol.Send, protocol.Interrupt, protocol.Configure, protocol.Rename, protocol.Archive, protocol.Unarchive,
 		protocol.Withdraw, protocol.Edit, protocol.Regenerate, protocol.SelectBranch, protocol.Promote, protocol.EditInput, protocol.Retry, protocol.Continue, protocol.Answer, protocol.Approve,
-		protocol.SetMode:
+		protocol.SetMode, protocol.Erase:
 	}
 	return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
 }

@@ -202,7 +202,7 @@ func FailedMessage(text string) string {
 }
 
 // decideTimer does what a timer was set for, if that is still wanted.
-func decideTimer(s State, m TimerDue) []events.Event {
+func decideTimer(s State, m TimerDue, at events.Time) []events.Event {
 	switch m.Name.Kind {
 	case protocol.TimerRetry:
 		st := s.step(m.Name.Step)
@@ -225,6 +225,8 @@ func decideTimer(s State, m TimerDue) []events.Event {
 			return nil
 		}
 		return s.endNow(m.Partial)
+	case protocol.TimerErase, protocol.TimerDelete:
+		return s.decideErasure(m.Name.Kind, at)
 	}
 	panic(fmt.Sprintf("chat: no decision for timer %q", m.Name.Kind))
 }

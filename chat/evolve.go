@@ -18,6 +18,9 @@ func (s State) Apply(c events.Commit, hash string) State {
 
 // evolve is Apply without the commit's place in its log.
 func (s State) evolve(c events.Commit) State {
+	if _, erased := c.Events[0].(events.ChatErased); erased && c.Rev > s.f.Rev+1 {
+		s = State{f: fields{Rev: c.Rev - 1}} // what was before is deleted, from the end on
+	}
 	s = s.clone()
 	if s.hashed == nil {
 		s.hashed = new(hashed)
@@ -86,6 +89,12 @@ func (s *State) fold(e events.Event) {
 		s.f.Archived = true
 	case events.ChatUnarchived:
 		s.f.Archived = false
+	case events.ChatEraseRequested:
+		s.askErasure(e)
+	case events.ChatErased:
+		s.bury(e)
+	case events.ContentDeleted:
+		s.empty()
 	case events.CommandRejected, events.CommandNoted:
 		// The ring remembers them, from the commit's cause.
 	case events.InputAccepted:
@@ -264,6 +273,7 @@ func (s *State) failStep(e events.StepFailed) {
 // that an input stops is not the one it is answered with: that one takes it.
 func (s *State) remember(c events.Commit) {
 	r, left := protocol.Reply{ID: c.Cause.ID, OK: true, Rev: c.Rev}, false
+	asked := false // to erase the chat
 	for _, e := range c.Events {
 		switch e := e.(type) {
 		case events.ChatCreated, events.ChatInherited:
@@ -284,6 +294,8 @@ func (s *State) remember(c events.Commit) {
 			if r.Input == "" && !left { // else it is not about this one
 				r.Turn = e.Turn
 			}
+		case events.ChatEraseRequested:
+			asked = true
 		case events.CommandNoted:
 			r.Turn = e.Turn
 		case events.ApprovalResolved:
@@ -295,10 +307,14 @@ func (s *State) remember(c events.Commit) {
 		case events.QuestionAnswered:
 			r.Turn = e.Call.Turn
 		case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+			events.ChatErased, events.ContentDeleted,
 			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet:
 		}
+	}
+	if asked && s.f.Erasure != nil {
+		s.f.Erasure.Command, s.f.Erasure.Turn = r.ID, r.Turn
 	}
 	s.f.Decided = max(s.f.Decided, c.Cause.Sequence)
 	ring := s.f.Commands

@@ -14,6 +14,9 @@ const maxNumber = 1<<31 - 1
 // logs: it finds only what the rest of this package could not work with, such as
 // the result of a call that nobody made. Nothing that was ever decided is one.
 func (s State) misfit(e events.Event) string {
+	if s.Erased() {
+		return s.misfitErased(e)
+	}
 	switch e := e.(type) {
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited, events.InputPromoted, events.InputWithdrawn,
@@ -23,6 +26,12 @@ func (s State) misfit(e events.Event) string {
 		return s.misfitSteering(e)
 	case events.BranchSelected:
 		return s.misfitBranch(e)
+	case events.ChatEraseRequested:
+		return s.misfitAskErasure()
+	case events.ChatErased:
+		return s.misfitBury()
+	case events.ContentDeleted:
+		return s.misfitEmpty()
 	case events.TurnStarted:
 		return s.misfitStart(e)
 	case events.TurnInterruptRequested:

@@ -23,7 +23,7 @@ func Owed(s State) []protocol.Work {
 func (s State) owedInTurn() []protocol.Work {
 	t, st := s.lastStep()
 	if t == nil {
-		return nil
+		return s.owedErasure()
 	}
 	if s.Interrupting() {
 		name := protocol.TimerName{Kind: protocol.TimerEnd, Turn: t.Number}

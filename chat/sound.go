@@ -17,6 +17,10 @@ func (f *fields) unsound() string {
 		return "it remembers more approvals than are kept"
 	case len(f.Bodies) > ringSettings:
 		return "it has more settings than are remembered"
+	case f.Erasure != nil && !f.Erasure.Phase.known():
+		return "its erasure is in a phase that is not known"
+	case f.Erasure != nil && f.Erasure.Phase != eraseRequested && (f.Current != nil || len(f.Past) > 0 || len(f.Waiting) > 0):
+		return "it is erased, and has content"
 	}
 	if f.Asides < 0 || f.Asides > maxNumber/2 {
 		return "it has had a number of steps outside of turns that cannot be"

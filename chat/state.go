@@ -70,6 +70,8 @@ type fields struct {
 	// Stalled is a chat whose last turn failed: what waits keeps waiting until a
 	// person sends or retries.
 	Stalled bool `json:"stalled"`
+
+	Erasure *erasure `json:"erasure,omitempty"` // of a chat that is to be erased, or was
 }
 
 // body is a set of settings that a turn.started wrote out.

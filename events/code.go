@@ -76,7 +76,7 @@ func Codes() []CodeInfo {
 		{CodeInvalidSettings, exitUsage, http.StatusUnprocessableEntity, "A setting has a value that is not allowed."},
 		{CodeInvalidHistory, exitIntegrity, http.StatusUnprocessableEntity, "What a chat is to begin with is no whole, unbroken log of one chat that this release can read."},
 		{CodeNothingToCompact, exitConflict, http.StatusConflict, "Nothing could be made shorter."},
-		{CodeNotIdle, exitConflict, http.StatusConflict, "This works only while no turn runs."},
+		{CodeNotIdle, exitConflict, http.StatusConflict, "This works only while no turn runs, or while the chat is still at the rev that was named."},
 		{CodeLimitReached, exitConflict, http.StatusTooManyRequests, "A limit of the tenant or the chat is reached."},
 		{CodeUndeliverable, exitFailure, http.StatusUnprocessableEntity, "The command could not be decided after several tries and was set aside."},
 		{CodeUnavailable, exitUnreachable, http.StatusServiceUnavailable, "Not now; ask again."},

@@ -32,6 +32,7 @@ func as[T Event]() kind {
 // kinds is the one table of everything that can stand in a log.
 var kinds = []kind{
 	as[ChatCreated](), as[ChatInherited](), as[ChatConfigured](), as[ChatTitled](), as[ChatArchived](), as[ChatUnarchived](),
+	as[ChatEraseRequested](), as[ChatErased](), as[ContentDeleted](),
 	as[CommandRejected](), as[CommandNoted](),
 	as[InputAccepted](), as[InputEdited](), as[InputPromoted](), as[InputSteered](), as[InputWithdrawn](),
 	as[BranchSelected](),

@@ -94,7 +94,8 @@ func Parts(e Event) []Part {
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
 		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
-		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet:
+		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet,
+		ChatEraseRequested, ChatErased, ContentDeleted:
 	}
 	return nil
 }
@@ -123,7 +124,8 @@ func WithParts(e Event, parts []Part) Event {
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
 		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
-		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet:
+		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet,
+		ChatEraseRequested, ChatErased, ContentDeleted:
 	}
 	return e
 }

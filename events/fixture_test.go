@@ -76,6 +76,14 @@ func examples() map[events.Type]example {
 		"chat.titled.v1":     {events.ChatTitled{Title: "Trip", By: "user:ann"}, events.ChatTitled{}},
 		"chat.archived.v1":   {events.ChatArchived{}, events.ChatArchived{}},
 		"chat.unarchived.v1": {events.ChatUnarchived{}, events.ChatUnarchived{}},
+		"chat.erase_requested.v1": {
+			events.ChatEraseRequested{By: "user:ann", Due: noon}, events.ChatEraseRequested{Due: noon},
+		},
+		"chat.erased.v1": {
+			events.ChatErased{Command: ulidOfInput, By: "user:ann", Requested: 17, Turn: 3, Due: noon},
+			events.ChatErased{Command: ulidOfInput, Requested: 17, Due: noon},
+		},
+		"content.deleted.v1": {events.ContentDeleted{}, events.ContentDeleted{}},
 		"command.rejected.v1": {
 			events.CommandRejected{Verb: "interrupt", Code: events.CodeAlreadyFinished, Message: "turn 3 has ended", Status: "complete"},
 			events.CommandRejected{Verb: "send", Code: events.CodeBusy},

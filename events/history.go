@@ -80,6 +80,9 @@ func follows(list []Recorded, c Commit, before []byte) error {
 		}
 		return nil
 	}
+	if buries(c) {
+		return errors.New("the chat is erased: nobody goes on from it")
+	}
 	prev, key, rev := "", c.Key, uint64(1)
 	if n := len(list); n > 0 {
 		prev, key, rev = list[n-1].Hash, list[n-1].Key, list[n-1].Rev+1

@@ -166,6 +166,9 @@ func DigestOf(b []byte) Digest {
 // Hex is the digest without its prefix, the form used in blob names.
 func (d Digest) Hex() string { return strings.TrimPrefix(string(d), digestPrefix) }
 
+// HexDigest is the inverse of [Digest.Hex].
+func HexDigest(hex string) Digest { return Digest(digestPrefix + hex) }
+
 // Valid reports whether d has the form of a digest.
 func (d Digest) Valid() bool {
 	h, ok := strings.CutPrefix(string(d), digestPrefix)

@@ -31,6 +31,7 @@ const (
 	Grant               = 1 * time.Second
 	Skew                = 3 * time.Second
 	EndDelay            = Grant + Skew       // from turn.interrupt_requested to the end timer
+	EraseDelay          = 20 * time.Second   // from chat.erased to the deletion of the content
 	Dead                = 2 * (Grant + Skew) // a claim this old is not running unless its runner says so
 	DefaultToolTimeout  = 120 * time.Second  // of a tool that names none
 	MaxBackoff          = 60 * time.Second   // between attempts

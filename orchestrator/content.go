@@ -121,7 +121,8 @@ func (o *Orchestrator) store(ctx context.Context, k events.Key, group string, bo
 	}
 	if u.Import {
 		limit = protocol.MaxImportBytes
-	} else if err := o.mustExist(ctx, k); err != nil {
+	}
+	if err := o.takesContent(ctx, k, u.Import); err != nil {
 		return "", err
 	}
 	content := u.Data
@@ -168,13 +169,38 @@ func (o *Orchestrator) join(ctx context.Context, k events.Key, chunks []events.D
 	return content, nil
 }
 
-// mustExist says no to content for a chat that is not there.
-func (o *Orchestrator) mustExist(ctx context.Context, k events.Key) error {
-	e, _, err := o.load(ctx, k)
-	if err == nil && !e.state.Exists() {
-		err = &contentError{events.CodeUnknownChat, fmt.Errorf("chat %s: %w", k, protocol.ErrNotFound)}
+// takesContent says no to content for a chat that is not there, unless it is about
+// to be imported, and for one that is erased: nobody would delete it.
+func (o *Orchestrator) takesContent(ctx context.Context, k events.Key, imported bool) error {
+	e, err := o.fresh(ctx, k)
+	switch {
+	case err != nil:
+		return err
+	case !e.state.Exists() && !imported:
+		return &contentError{events.CodeUnknownChat, fmt.Errorf("chat %s: %w", k, protocol.ErrNotFound)}
 	}
-	return err
+	return erasedContent(e.state)
+}
+
+// erasedContent says no to content of a chat that is erased.
+func erasedContent(s chat.State) error {
+	if s.Erased() {
+		return &contentError{events.CodeErased, fmt.Errorf("chat %s was erased", s.Key())}
+	}
+	return nil
+}
+
+// contentOf gives content of a chat that is not erased. A chat that cannot be read
+// for another reason still has its content.
+func (o *Orchestrator) contentOf(ctx context.Context, k events.Key, d events.Digest) ([]byte, error) {
+	e, err := o.fresh(ctx, k)
+	if err == nil {
+		err = erasedContent(e.state)
+	}
+	if err != nil && !hopeless(err) {
+		return nil, err
+	}
+	return o.blob(ctx, k, d)
 }
 
 // download gives content of a chat, a chunk at a time.
@@ -189,7 +215,7 @@ func (o *Orchestrator) download(ctx context.Context, k events.Key, body []byte) 
 	}
 	var content []byte
 	if err == nil {
-		content, err = o.blob(ctx, k, q.Blob)
+		content, err = o.contentOf(ctx, k, q.Blob)
 	}
 	if err == nil && (q.Offset < 0 || q.Offset > int64(len(content))) {
 		err = badContent("offset: %d, the content has %d bytes", q.Offset, len(content))

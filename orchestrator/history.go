@@ -82,6 +82,9 @@ func (o *Orchestrator) advance(ctx context.Context, k events.Key, known entry, f
 		}
 		known = entry{} // a snapshot that does not fit the log counts for nothing
 	}
+	if last.Sequence != known.sequence && events.Erased(last.Body) {
+		return o.tombstone(ctx, k, last)
+	}
 	o.metrics.loads.add(ctx, from)
 
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -165,9 +168,11 @@ func (o *Orchestrator) fold(ctx context.Context, k events.Key, e entry, m protoc
 		}
 	}
 	rev := e.state.Rev() + 1
+	_, erased := c.Events[0].(events.ChatErased)
 	switch {
 	case c.Key != k:
 		return entry{}, o.stopChat(ctx, k, fmt.Sprintf("commit %d belongs to another chat", rev))
+	case erased && e.sequence == 0: // what it goes on from is deleted, or will be
 	case c.Rev != rev:
 		return entry{}, o.stopChat(ctx, k, fmt.Sprintf("commit %d stands where %d should", c.Rev, rev))
 	case c.Prev != e.state.Prev():

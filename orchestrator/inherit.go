@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everturn/everturn/chat"
@@ -79,7 +80,7 @@ func (o *Orchestrator) fork(ctx context.Context, h *handling, origin events.Key,
 	if err := origin.Validate(); err != nil {
 		return nil, noHistory(events.CodeBadCommand, "chat: %v", err)
 	}
-	keep := o.progress(h)
+	keep := o.progress(h.delivery)
 	raw, err := o.logOf(ctx, origin, rev, keep)
 	if err != nil {
 		return nil, err
@@ -90,6 +91,9 @@ func (o *Orchestrator) fork(ctx context.Context, h *handling, origin events.Key,
 	}
 	if err != nil {
 		return nil, err
+	}
+	if beingErased(origin, history.Commits) {
+		return nil, noHistory(events.CodeErased, "chat %s is being erased", origin.Chat)
 	}
 	for _, d := range history.Contents {
 		keep(ctx)
@@ -106,7 +110,35 @@ func (o *Orchestrator) fork(ctx context.Context, h *handling, origin events.Key,
 		}
 	}
 	keep(ctx)
+	if err := o.notErased(ctx, origin); err != nil { // else what is missing may have been deleted meanwhile
+		return nil, err
+	}
 	return history, o.putBlob(ctx, h.key, chat.Content{Digest: history.Digest, Bytes: raw})
+}
+
+// beingErased reports whether a chat's log says that it is to be erased.
+func beingErased(k events.Key, log []events.Recorded) bool {
+	for _, c := range slices.Backward(log) {
+		if c.Key != k {
+			return false // what it goes on from itself
+		}
+		if _, asked := c.Events[0].(events.ChatEraseRequested); asked {
+			return true
+		}
+	}
+	return false
+}
+
+// notErased says no to another chat that is erased.
+func (o *Orchestrator) notErased(ctx context.Context, k events.Key) error {
+	last, err := o.last(ctx, k)
+	if err != nil {
+		return err
+	}
+	if events.Erased(last.Body) {
+		return noHistory(events.CodeErased, "chat %s was erased", k.Chat)
+	}
+	return nil
 }
 
 // logOf is a chat's log up to a rev in the form of a history.
@@ -120,6 +152,8 @@ func (o *Orchestrator) logOf(ctx context.Context, k events.Key, rev uint64, keep
 		return nil, noHistory(events.CodeUnknownChat, "there is no chat %s", k.Chat)
 	case err != nil:
 		return nil, err
+	case events.Erased(last.Body):
+		return nil, noHistory(events.CodeErased, "chat %s was erased", k.Chat)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -185,7 +219,7 @@ func (o *Orchestrator) imported(ctx context.Context, h *handling, b protocol.Imp
 	if err != nil { // also what only a newer release could read: it will tell when it is asked
 		return nil, noHistory(events.CodeInvalidHistory, "%v", err)
 	}
-	keep := o.progress(h)
+	keep := o.progress(h.delivery)
 	missing := make(map[events.Digest]bool, len(b.Missing))
 	for _, d := range b.Missing {
 		missing[d] = true
@@ -206,9 +240,9 @@ func (o *Orchestrator) imported(ctx context.Context, h *handling, b protocol.Imp
 	return history, nil
 }
 
-// progress tells the queue every so often that a command is being worked on:
-// much content may have to be copied for it.
-func (o *Orchestrator) progress(h *handling) func(context.Context) {
+// progress tells the queue every so often that a message is being worked on: much
+// content may have to be copied, or deleted, for it.
+func (o *Orchestrator) progress(d protocol.Delivery) func(context.Context) {
 	every := o.cfg.AckWait / progressShare
 	told := time.Now()
 	return func(ctx context.Context) {
@@ -218,8 +252,8 @@ func (o *Orchestrator) progress(h *handling) func(context.Context) {
 		told = time.Now()
 		try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
 		defer cancel()
-		if err := h.delivery.InProgress(try); err != nil {
-			o.log.Debug("progress not told", "subject", h.delivery.Subject(), "error", err)
+		if err := d.InProgress(try); err != nil {
+			o.log.Debug("progress not told", "subject", d.Subject(), "error", err)
 		}
 	}
 }

@@ -43,6 +43,10 @@ type Log interface {
 	// an end is never taken for a failure.
 	Read(ctx context.Context, k events.Key, after, through uint64) iter.Seq2[protocol.Stored, error]
 
+	// Delete removes one commit of an erased chat and overwrites its bytes. One that
+	// is gone is no error.
+	Delete(ctx context.Context, k events.Key, sequence uint64) error
+
 	// Heads calls head with the newest commit of every chat, ready once when it
 	// has given all of them, and then head with each commit as it is stored. It
 	// returns when ctx ends, or with an error when it may have missed one:
@@ -129,6 +133,12 @@ type Blobs interface {
 	// Get gives content that hashes to d, or [protocol.ErrNotFound], or an error that
 	// wraps [protocol.ErrDamaged] if other bytes are stored.
 	Get(ctx context.Context, k events.Key, d events.Digest) ([]byte, error)
+
+	// Of lists all content of a chat, sorted, whether or not anything refers to it.
+	Of(ctx context.Context, k events.Key) ([]events.Digest, error)
+
+	// Delete removes content and overwrites its bytes. What is gone is no error.
+	Delete(ctx context.Context, k events.Key, d events.Digest) error
 }
 
 // Tools is the registry of offered tools. Only people take entries away: a
@@ -154,6 +164,8 @@ type Snapshots interface {
 	Put(ctx context.Context, k events.Key, version int, content []byte) error
 	// Get gives it back, or [protocol.ErrNotFound].
 	Get(ctx context.Context, k events.Key, version int) ([]byte, error)
+	// Delete removes the chat's snapshots of every version.
+	Delete(ctx context.Context, k events.Key) error
 }
 
 // Dead keeps commands that nobody could decide.
@@ -164,6 +176,8 @@ type Dead interface {
 	Note(ctx context.Context, k events.Key, command string) (int, error)
 	// Forgive takes one note back: the try did its process no harm.
 	Forgive(ctx context.Context, k events.Key, command string) error
+	// Delete removes everything that is kept of a chat, and overwrites its bytes.
+	Delete(ctx context.Context, k events.Key) error
 }
 
 // Clock is the process's view of time. The simulation gives each replica its own.

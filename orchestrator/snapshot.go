@@ -197,7 +197,7 @@ func (s *snapshots) take(k events.Key) entry {
 // offerSnapshot hands a state over to be written when a turn has ended, and
 // every so many commits. It never waits: a snapshot is worth no delay.
 func (o *Orchestrator) offerSnapshot(ctx context.Context, e entry, list []events.Event) {
-	if e.state.Rev() < minWorthwhileCommits || e.state.Rev()%commitsPerSnapshot != 0 && !endsTurn(list) {
+	if e.state.EraseRequested() || e.state.Rev() < minWorthwhileCommits || e.state.Rev()%commitsPerSnapshot != 0 && !endsTurn(list) {
 		return
 	}
 	if !o.snapshots.offer(e) {

@@ -28,7 +28,7 @@ func (o *Orchestrator) takeTimer(ctx context.Context, d protocol.Delivery, done 
 			if o.isStopping() {
 				return errStopping
 			}
-			return o.fireTimer(ctx, t, o.commandPatience(taken))
+			return o.fireTimer(ctx, d, t, o.commandPatience(taken))
 		},
 		done: func(err error) {
 			o.endDelivery(ctx, d, "timer", k, err)
@@ -38,7 +38,7 @@ func (o *Orchestrator) takeTimer(ctx context.Context, d protocol.Delivery, done 
 }
 
 // fireTimer does what the timer was set for. That it came means that it is due.
-func (o *Orchestrator) fireTimer(ctx context.Context, t protocol.Timer, p patience) error {
+func (o *Orchestrator) fireTimer(ctx context.Context, d protocol.Delivery, t protocol.Timer, p patience) error {
 	name, err := protocol.ParseTimerName(t.Name)
 	if err != nil { // this release sets no such timer
 		return &events.VersionError{What: "timer", Name: t.Name}
@@ -51,6 +51,11 @@ func (o *Orchestrator) fireTimer(ctx context.Context, t protocol.Timer, p patien
 		}
 		if step, attempt, open := e.state.OpenAttempt(); open {
 			due.Partial = o.fedPartial(ctx, t.Key(), step, attempt)
+		}
+	}
+	if name.Kind == protocol.TimerDelete {
+		if err := o.deleteContent(ctx, d, t.Key()); err != nil {
+			return err
 		}
 	}
 	_, err = o.settle(ctx, t.Key(), due, "", p)

@@ -116,7 +116,10 @@ func (p *Projections) Branches(ctx context.Context, tenant string, q BranchesReq
 		return Branches{}, err
 	}
 	var b Branches
-	err = p.folded(ctx, k, Point{}, q.MinRev, func(f *fold) { b = f.branches() })
+	err = p.folded(ctx, k, Point{}, q.MinRev, func(f *fold) error {
+		b = f.branches()
+		return f.gone()
+	})
 	return b, err
 }
 

@@ -31,6 +31,7 @@ type fold struct {
 	step     events.StepID             // the newest that answers
 	answer   int                       // index of the newest answer; its calls may be open
 	outcomes map[string]protocol.Reply // of commands
+	erased   *erased                   // nothing else is known of the chat then
 	full     bool                      // the point asked for is reached: nothing more belongs to it
 }
 
@@ -62,7 +63,7 @@ func (f *fold) apply(m protocol.Stored, until Point, get content) error {
 			*f = *whole
 		}
 	}
-	if err != nil || c.Key != f.key || c.Rev != f.head.Rev+1 || c.Prev != f.hash {
+	if err != nil || c.Key != f.key || !f.follows(c) {
 		return refuse(events.CodeChatStopped, "the chat's log is damaged behind rev %d", f.head.Rev)
 	}
 	if before(until, c) {
@@ -100,7 +101,10 @@ func (f *fold) event(e events.Event) {
 		f.head.Archived = true
 	case events.ChatUnarchived:
 		f.head.Archived = false
-	case events.ChatConfigured, events.CommandRejected, events.CommandNoted, events.ModeSet:
+	case events.ChatErased:
+		f.bury(e)
+	case events.ChatConfigured, events.CommandRejected, events.CommandNoted, events.ModeSet,
+		events.ChatEraseRequested, events.ContentDeleted:
 		// Nothing that people read in a chat.
 	case events.InputAccepted:
 		f.waiting = append(f.waiting, waitingInput{accepted: e, rev: f.head.Rev, at: f.head.At})

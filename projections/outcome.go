@@ -53,7 +53,8 @@ func replyOf(c events.Commit, newest int) protocol.Reply {
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
-			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet:
+			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet,
+			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
 		}
 	}
 	return r

@@ -120,7 +120,10 @@ func (p *Projections) Transcript(ctx context.Context, tenant string, q Transcrip
 	}
 	var t Transcript
 	known := false
-	err = p.folded(ctx, k, q.At, max(q.MinRev, q.At.Rev), func(f *fold) { t, known = f.page(q.After, q.Limit, q.Branch) })
+	err = p.folded(ctx, k, q.At, max(q.MinRev, q.At.Rev), func(f *fold) error {
+		t, known = f.page(q.After, q.Limit, q.Branch)
+		return f.gone()
+	})
 	if err != nil {
 		return Transcript{}, err
 	}
@@ -137,7 +140,10 @@ func (p *Projections) Chat(ctx context.Context, tenant string, q ChatRequest) (H
 		return Head{}, err
 	}
 	var head Head
-	err = p.folded(ctx, k, Point{}, q.MinRev, func(f *fold) { head = f.head })
+	err = p.folded(ctx, k, Point{}, q.MinRev, func(f *fold) error {
+		head = f.head
+		return f.gone()
+	})
 	return head, err
 }
 
@@ -151,19 +157,23 @@ func (p *Projections) Command(ctx context.Context, tenant string, q CommandReque
 		return protocol.Reply{}, refuse(events.CodeBadCommand, "id: want that of a command")
 	}
 	var r protocol.Reply
-	var known bool
-	if err := p.folded(ctx, k, Point{}, 0, func(f *fold) { r, known = f.outcomes[q.ID] }); err != nil {
-		return protocol.Reply{}, err
-	}
-	if !known {
-		return protocol.Reply{}, refuse(events.CodeUnavailable, "nothing was decided about this command yet")
-	}
-	return r, nil
+	err = p.folded(ctx, k, Point{}, 0, func(f *fold) error {
+		known, ok := f.outcomes[q.ID]
+		if ok {
+			r = known
+			return nil
+		}
+		if err := f.gone(); err != nil {
+			return err
+		}
+		return refuse(events.CodeUnavailable, "nothing was decided about this command yet")
+	})
+	return r, err
 }
 
 // folded calls use with a chat folded to a point, once its rev is at least rev.
 // Use must not keep the fold.
-func (p *Projections) folded(ctx context.Context, k events.Key, until Point, rev uint64, use func(*fold)) error {
+func (p *Projections) folded(ctx context.Context, k events.Key, until Point, rev uint64, use func(*fold) error) error {
 	patience := time.NewTimer(maxWait)
 	defer patience.Stop()
 	for {
@@ -185,7 +195,7 @@ func (p *Projections) folded(ctx context.Context, k events.Key, until Point, rev
 }
 
 // tryFolded is folded without waiting; it gives 0 if the chat has not come that far.
-func (p *Projections) tryFolded(ctx context.Context, k events.Key, until Point, rev uint64, use func(*fold)) (uint64, error) {
+func (p *Projections) tryFolded(ctx context.Context, k events.Key, until Point, rev uint64, use func(*fold) error) (uint64, error) {
 	e := p.cache.entry(foldedAs{k, until})
 	if err := e.enter(ctx); err != nil {
 		return 0, err
@@ -198,20 +208,16 @@ func (p *Projections) tryFolded(ctx context.Context, k events.Key, until Point, 
 		return 0, err
 	case e.fold.head.Rev == 0:
 		return 0, refuse(events.CodeUnknownChat, "there was no chat %s then", k.Chat)
-	case e.fold.head.Rev < rev && !e.fold.full:
+	case e.fold.head.Rev < rev && !e.fold.full && e.fold.erased == nil:
 		return 0, nil
 	}
-	use(e.fold)
-	return e.fold.head.Rev, nil
+	return e.fold.head.Rev, use(e.fold)
 }
 
 // catchUp folds what the log has more than the fold. After an error the fold is
 // whole, up to an earlier commit.
 func (p *Projections) catchUp(ctx context.Context, e *entry, until Point) error {
 	k := e.as.key
-	if e.fold.full {
-		return nil // the log only grows: what came before that point stays
-	}
 	last, err := p.log.Last(ctx, k)
 	if errors.Is(err, protocol.ErrNotFound) {
 		e.fold = newFold(k)
@@ -220,9 +226,21 @@ func (p *Projections) catchUp(ctx context.Context, e *entry, until Point) error 
 	if err != nil {
 		return fmt.Errorf("last commit of %s: %w", k, err)
 	}
+	from := e.fold.sequence
+	switch {
+	case e.buried(last):
+		until = Point{}
+		if from = e.fold.sequence; from == 0 {
+			if from, err = tombstoneFrom(last); err != nil {
+				return err
+			}
+		}
+	case e.fold.full:
+		return nil // the log only grows: what came before that point stays
+	}
 	same := last.Sequence == e.fold.sequence && events.Hash(last.Body) == e.fold.hash
 	if last.Sequence <= e.fold.sequence && !same {
-		e.fold = newFold(k) // the log was replaced: erased, or restored from a backup
+		e.fold, from = newFold(k), 0 // the log was replaced: restored from a backup
 	}
 	get := func(d events.Digest) ([]byte, error) {
 		if p.blobs == nil {
@@ -230,7 +248,7 @@ func (p *Projections) catchUp(ctx context.Context, e *entry, until Point) error 
 		}
 		return p.blobs.Get(ctx, k, d)
 	}
-	for m, err := range p.log.Read(ctx, k, e.fold.sequence, last.Sequence) {
+	for m, err := range p.log.Read(ctx, k, from, last.Sequence) {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", k, err)
 		}

@@ -41,6 +41,7 @@ const (
 	VerbImport    Verb = "import"
 	VerbApprove   Verb = "approve"
 	VerbSetMode   Verb = "set-mode"
+	VerbErase     Verb = "erase"
 )
 
 // Body is what a command wants. The set is closed.
@@ -149,6 +150,18 @@ type Import struct {
 	Missing []events.Digest `json:"missing,omitempty"` // content that the history names and nobody has
 	Title   string          `json:"title,omitempty"`   // default: that in the history
 }
+
+// Erase deletes the chat for good, with all its content; only its id stays taken.
+// What runs is interrupted first. There is no way back. With Rev it does so only while
+// that is the chat's newest commit: whoever has kept a copy names the last one in it.
+type Erase struct {
+	V   int    `json:"v"`
+	Rev uint64 `json:"rev,omitempty"`
+}
+
+// Verb implements [Body].
+func (Erase) Verb() Verb { return VerbErase }
+func (Erase) body()      {}
 
 // Verb implements [Body].
 func (Fork) Verb() Verb { return VerbFork }
@@ -276,6 +289,8 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 		return decodeBody[Approve](data)
 	case VerbSetMode:
 		return decodeBody[SetMode](data)
+	case VerbErase:
+		return decodeBody[Erase](data)
 	}
 	return nil, refuse(events.CodeUnknownVerb, "verb %q", verb)
 }

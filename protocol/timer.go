@@ -18,6 +18,8 @@ const (
 	TimerEnd      TimerKind = "end"      // of a turn that was interrupted
 	TimerQuestion TimerKind = "question" // the end of waiting for an answer
 	TimerApproval TimerKind = "approval" // of a call that waits for one
+	TimerErase    TimerKind = "erase"    // of a chat that is to be erased once nothing is open
+	TimerDelete   TimerKind = "delete"   // the content of an erased chat
 )
 
 // TimerName is a timer's name taken apart. Which fields are set follows from Kind.
@@ -41,6 +43,8 @@ func (n TimerName) String() string {
 		return string(n.Kind) + "-" + strconv.Itoa(n.Turn)
 	case TimerQuestion:
 		return string(n.Kind) + "-" + n.Call.Token() + "-" + strconv.Itoa(n.Number)
+	case TimerErase, TimerDelete:
+		return string(n.Kind)
 	}
 	panic(fmt.Sprintf("protocol: timer of kind %q", n.Kind))
 }
@@ -74,6 +78,11 @@ func ParseTimerName(s string) (TimerName, error) {
 		n.Number = number
 		n.Call, err = events.ParseCallID(rest[:i], "-")
 		return n, err
+	case TimerErase, TimerDelete:
+		if s != string(n.Kind) {
+			return TimerName{}, fmt.Errorf("timer %.70q: want nothing behind the kind", s)
+		}
+		return n, nil
 	}
 	return TimerName{}, fmt.Errorf("timer %.70q: unknown kind", s)
 }

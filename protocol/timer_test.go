@@ -20,6 +20,8 @@ func TestTimerNames(t *testing.T) {
 
 		"question-3-2-1-1":  {Kind: protocol.TimerQuestion, Call: call, Number: 1},
 		"question-3-2-1-12": {Kind: protocol.TimerQuestion, Call: call, Number: 12},
+		"erase":             {Kind: protocol.TimerErase},
+		"delete":            {Kind: protocol.TimerDelete},
 	} {
 		if got := name.String(); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -36,6 +38,7 @@ func TestTimerNamesThatAreNone(t *testing.T) {
 		"", "-", "retry", "retry-", "retry-3-2", "retry-3-2-1-1", "retry-3-2-a", "retry-3-2--1", "deadline-3-2", "deadline-3.2.1",
 		"question", "question-", "question-3-2-1", "question-3-2-1-", "question-3-2-1-x", "question-3-2-1-01", "question--1",
 		"end", "end-", "end--1", "end-+1", "end-01", "end-1-1", "end-x", "End-1", "approval-3-2", "question-3-2-1", "end-99999999999999999999",
+		"erase-", "erase-1", "delete-1-1", "deleted",
 		strings.Repeat("a", 10_000),
 	} {
 		got, err := protocol.ParseTimerName(s)
@@ -59,6 +62,8 @@ func TestTimerNamesRoundTrip(t *testing.T) {
 			{Kind: protocol.TimerApproval, Call: events.CallID{Turn: turn, Step: step, Ordinal: last}},
 			{Kind: protocol.TimerEnd, Turn: turn},
 			{Kind: protocol.TimerQuestion, Call: events.CallID{Turn: turn, Step: step, Ordinal: last}, Number: number.Draw(t, "number")},
+			{Kind: protocol.TimerErase},
+			{Kind: protocol.TimerDelete},
 		}).Draw(t, "name")
 	})
 	rapid.Check(t, func(t *rapid.T) {

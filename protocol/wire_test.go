@@ -91,6 +91,8 @@ func TestCommandWire(t *testing.T) {
 		{"deny", protocol.Approve{V: 1, Call: call, Decision: protocol.DecideDeny, Reason: "not that file", Stop: true}},
 		{"minimal", protocol.Approve{V: 1, Call: call, Decision: protocol.DecideApprove}},
 		{"full", protocol.SetMode{V: 1, Approval: events.ApprovalAsk}},
+		{"full", protocol.Erase{V: 1, Rev: 17}},
+		{"minimal", protocol.Erase{V: 1}},
 	} {
 		verb := string(tt.want.Verb())
 		seen[tt.want.Verb()] = true

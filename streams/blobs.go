@@ -142,10 +142,16 @@ func (b *Blobs) store(ctx context.Context, name string, content []byte, fence ui
 func (b *Blobs) purge(ctx context.Context, nuid string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.c.try)
 	defer cancel()
+	_ = b.c.purge(ctx, blobsStream, chunkSubject(nuid))
+}
+
+// purge deletes all messages of a stream that a filter names, without overwriting
+// their bytes.
+func (c *connection) purge(ctx context.Context, stream, filter string) error {
 	var answer struct{ apiAnswer }
-	_ = b.c.api(ctx, "STREAM.PURGE."+blobsStream, struct {
+	return c.api(ctx, "STREAM.PURGE."+stream, struct {
 		Filter string `json:"filter"`
-	}{chunkSubject(nuid)}, &answer)
+	}{filter}, &answer)
 }
 
 // get reads an object and checks it against its digest.

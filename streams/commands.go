@@ -61,11 +61,40 @@ func (q *Commands) Reply(_ context.Context, tenant string, r protocol.Reply) err
 
 // remove deletes a message without overwriting its bytes.
 func (c *connection) remove(ctx context.Context, stream string, sequence uint64) error {
+	return c.deleteMessage(ctx, stream, sequence, true)
+}
+
+// erase deletes a message and overwrites its bytes. One that is gone is no error.
+func (c *connection) erase(ctx context.Context, stream string, sequence uint64) error {
+	err := translate(c.deleteMessage(ctx, stream, sequence, false), "erase message %d of %s", sequence, stream)
+	if errors.Is(err, protocol.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// eraseAll erases all messages of a stream that a filter names.
+func (c *connection) eraseAll(ctx context.Context, stream, filter string) error {
+	for {
+		m, err := c.leader(ctx, stream, get{Next: filter, Sequence: 1})
+		if errors.Is(err, protocol.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			err = c.erase(ctx, stream, m.Sequence)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *connection) deleteMessage(ctx context.Context, stream string, sequence uint64, keepBytes bool) error {
 	var answer struct{ apiAnswer }
 	err := c.api(ctx, "STREAM.MSG.DELETE."+stream, struct {
 		Sequence uint64 `json:"seq"`
 		NoErase  bool   `json:"no_erase"`
-	}{sequence, true}, &answer)
+	}{sequence, keepBytes}, &answer)
 	if codeOf(err) == codeDeleteFailed { // in a cluster also for one that is gone
 		if _, gone := c.leader(ctx, stream, get{Sequence: sequence}); gone != nil {
 			return gone

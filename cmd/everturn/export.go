@@ -63,6 +63,9 @@ func export(ctx context.Context, reader *streams.Reader, k events.Key, w io.Writ
 	if errors.Is(err, protocol.ErrNotFound) {
 		return verify.End{}, cli.Exit(cli.ExitNotFound, fmt.Errorf("chat %s does not exist", k))
 	}
+	if err == nil {
+		err = notErased(k, last.Body)
+	}
 	if err != nil {
 		return verify.End{}, err
 	}

@@ -81,7 +81,11 @@ func (h *history) readStreams(
 		if !logs.everywhere && head.Key.Tenant != string(h.Tenant) {
 			continue
 		}
-		for m, err := range log.Read(ctx, head.Key, 0, head.Sequence) {
+		after, err := begin(ctx, log, head)
+		if err != nil {
+			return err
+		}
+		for m, err := range log.Read(ctx, head.Key, after, head.Sequence) {
 			if err != nil {
 				return err
 			}
@@ -91,6 +95,23 @@ func (h *history) readStreams(
 		}
 	}
 	return nil
+}
+
+// begin is the sequence behind which a chat's log counts: what is left before the
+// tombstone of one that is erased is shown to nobody.
+func begin(ctx context.Context, log *streams.Log, head protocol.Head) (uint64, error) {
+	last, err := log.Last(ctx, head.Key)
+	if err != nil || last.Sequence != head.Sequence || !events.Erased(last.Body) {
+		return 0, err
+	}
+	c, err := events.Decode(last.Body)
+	if err != nil {
+		return 0, err
+	}
+	if _, tombstone := c.Events[0].(events.ChatErased); tombstone {
+		return last.Sequence - 1, nil
+	}
+	return 0, nil
 }
 
 func (h *history) readFiles(files *fileContents, logs chosen, take func(events.Key, verify.Entry) error) error {
@@ -128,6 +149,11 @@ func (h *history) commits(s *surroundings, chat chatName, do func([]events.Commi
 		})
 		if err != nil {
 			return err
+		}
+		if n := len(list); n > 0 {
+			if _, erased := list[0].Events[0].(events.ChatErased); erased {
+				return erasedError(list[0].Key, list[0])
+			}
 		}
 		return notFound(do(list, a))
 	})

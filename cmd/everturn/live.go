@@ -137,10 +137,13 @@ func (v *liveView) event(e events.Event) {
 	case events.TurnInterrupted:
 		v.line()
 		v.printf("[turn %d was interrupted]\n", e.Turn)
+	case events.ChatErased:
+		v.line()
+		v.printf("[the chat was erased]\n")
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.BranchSelected,
 		events.TurnStarted, events.TurnInterruptRequested, events.StepInterrupted,
-		events.ToolRequested, events.ToolStarted, events.QuestionHeld, events.ModeSet:
+		events.ToolRequested, events.ToolStarted, events.QuestionHeld, events.ModeSet, events.ChatEraseRequested, events.ContentDeleted:
 	}
 }
 

@@ -42,7 +42,11 @@ func (c *logCommand) Run(s *surroundings) error {
 		if err != nil {
 			return err
 		}
-		for m, err := range log.Read(ctx, key, 0, last.Sequence) {
+		after, err := begin(ctx, log, protocol.Head{Key: key, Sequence: last.Sequence})
+		if err != nil {
+			return err
+		}
+		for m, err := range log.Read(ctx, key, after, last.Sequence) {
 			if err != nil {
 				return err
 			}

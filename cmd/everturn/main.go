@@ -52,6 +52,8 @@ type grammar struct {
 	Export      exportCommand      `cmd:"" help:"Write a chat to a file, with all its content."`
 	Import      importCommand      `cmd:"" help:"Make a chat out of such a file, here or in another installation."`
 	Fork        forkCommand        `cmd:"" help:"Make a chat out of another one, as it is or was."`
+	Erase       eraseCommand       `cmd:"" help:"Delete a chat for good, with all its content."`
+	Retire      retireCommand      `cmd:"" help:"Move chats out: into verified files, and then out of the installation."`
 	Streams     streamsCommand     `cmd:"" help:"Show, compare and set up the streams."`
 	Dead        deadCommand        `cmd:"" help:"Show, redrive and drop commands that were set aside."`
 	Replay      replayCommand      `cmd:"" help:"Decide logs again by the rules of today, and say where they would go another way."`

@@ -53,9 +53,21 @@ func (c *tailCommand) Run(s *surroundings) error {
 				return err
 			}
 			view.see(sight)
+			if erases(sight) {
+				return nil // nothing will ever happen in it again
+			}
 		}
 		return c.end(s, cl, seen)
 	})
+}
+
+// erases reports whether what is seen is the end of the chat itself.
+func erases(sight client.Sight) bool {
+	if sight.Commit == nil {
+		return false
+	}
+	_, erased := sight.Commit.Events[0].(events.ChatErased)
+	return erased
 }
 
 // end tells what became of the newest turn, and ends as it did. Its answer is

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/everturn/everturn/events"
@@ -46,6 +47,27 @@ func (p *patience) UnmarshalText(text []byte) error {
 
 // String is the value as it can be given again.
 func (p patience) String() string { return time.Duration(p).String() }
+
+// age is for how long something has been as it is; days are 24 hours.
+type age time.Duration
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (a *age) UnmarshalText(text []byte) error {
+	const day = 24 * time.Hour
+	if days, ok := strings.CutSuffix(string(text), "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err == nil && n > 0 {
+			*a = age(time.Duration(n) * day)
+			return nil
+		}
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is no age: want one such as 90d or 12h", text)
+	}
+	*a = age(d)
+	return nil
+}
 
 // portNumber is a port to listen on; 0 is a free one.
 type portNumber uint16

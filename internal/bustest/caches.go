@@ -3,6 +3,7 @@ package bustest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -71,6 +72,37 @@ func Blobs(t *testing.T, r Rig) {
 		{"what is not stored is not found", func(b *bench) {
 			_, err := b.Blobs.Get(b.ctx, b.key("a"), events.DigestOf([]byte("missing")))
 			b.want(err, protocol.ErrNotFound)
+		}},
+		{"a chat's content is listed, and deleted apart from all other", func(b *bench) {
+			k, other := b.key("a"), b.key("ab")
+			var want []events.Digest
+			for _, size := range []int{0, 1, 700_000} {
+				content := bytes.Repeat([]byte("x"), size)
+				d := events.DigestOf(content)
+				b.must(b.Blobs.Put(b.ctx, k, d, content))
+				b.must(b.Blobs.Put(b.ctx, other, d, content))
+				want = append(want, d)
+			}
+			slices.Sort(want)
+			for i, d := range want {
+				got, err := b.Other.Blobs.Of(b.ctx, k)
+				b.must(err)
+				if diff := cmp.Diff(want[i:], got); diff != "" {
+					b.Errorf("content (-want +got):\n%s", diff)
+				}
+				for range 2 { // again does no harm
+					b.must(b.Blobs.Delete(b.ctx, k, d))
+				}
+				_, err = b.Other.Blobs.Get(b.ctx, k, d)
+				b.want(err, protocol.ErrNotFound)
+			}
+			if got, err := b.Blobs.Of(b.ctx, k); err != nil || len(got) > 0 {
+				b.Errorf("left is %v (%v)", got, err)
+			}
+			for _, d := range want {
+				_, err := b.Other.Blobs.Get(b.ctx, other, d)
+				b.must(err)
+			}
 		}},
 		{"a chat's content is not another's", func(b *bench) {
 			content := []byte("mine")
@@ -191,6 +223,24 @@ func Snapshots(t *testing.T, r Rig) {
 			_, err = b.Snapshots.Get(b.ctx, b.key("b"), 1)
 			b.want(err, protocol.ErrNotFound)
 		}},
+		{"a chat's are deleted in every version, and no other's", func(b *bench) {
+			k, other := b.key("a"), b.key("ab")
+			for version := range 3 {
+				b.must(b.Snapshots.Put(b.ctx, k, version, []byte("of a")))
+			}
+			b.must(b.Snapshots.Put(b.ctx, other, 1, []byte("of ab")))
+			for range 2 { // again does no harm
+				b.must(b.Snapshots.Delete(b.ctx, k))
+			}
+			for version := range 3 {
+				b.eventually("the snapshot is gone", func() bool {
+					_, err := b.Other.Snapshots.Get(b.ctx, k, version)
+					return errors.Is(err, protocol.ErrNotFound)
+				})
+			}
+			_, err := b.Snapshots.Get(b.ctx, other, 1)
+			b.must(err)
+		}},
 	})
 }
 
@@ -212,6 +262,25 @@ func Dead(t *testing.T, r Rig) {
 			b.must(err)
 			if n != 1 {
 				b.Errorf("the first note of another command says %d", n)
+			}
+		}},
+		{"what is kept of a chat is deleted", func(b *bench) {
+			k, other := b.key("a"), b.key("ab")
+			const command = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+			for _, of := range []events.Key{k, other} {
+				_, err := b.Dead.Note(b.ctx, of, command)
+				b.must(err)
+				b.must(b.Dead.Put(b.ctx, of, protocol.Stored{Subject: protocol.CommandSubject(of, "send"), Body: []byte("{")}, command, "why"))
+			}
+			for range 2 { // again does no harm
+				b.must(b.Other.Dead.Delete(b.ctx, k))
+			}
+			for of, want := range map[events.Key]int{k: 1, other: 2} {
+				n, err := b.Dead.Note(b.ctx, of, command)
+				b.must(err)
+				if n != want {
+					b.Errorf("a note of %s says %d, want %d", of, n, want)
+				}
 			}
 		}},
 		{"a try that is forgiven does not count", func(b *bench) {

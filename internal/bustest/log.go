@@ -107,6 +107,23 @@ func Log(t *testing.T, r Rig) {
 				break
 			}
 		}},
+		{"what is deleted is not read any more, and the last is a fence as before", func(b *bench) {
+			k := b.key("a")
+			first := b.append(k, 0, "1")
+			second := b.append(k, first, "2")
+			third := b.append(k, second, "3")
+			for range 2 { // again does no harm
+				b.must(b.Bus.Log.Delete(b.ctx, k, second))
+			}
+			b.eventually("one is gone", func() bool { return len(b.read(b.Other.Log, k, 0, third)) == 2 }) // a replica may be behind
+			b.bodies(b.read(b.Other.Log, k, 0, third), "1", "3")
+			b.must(b.Bus.Log.Delete(b.ctx, k, first))
+			b.eventually("two are gone", func() bool { return len(b.read(b.Other.Log, k, 0, third)) == 1 })
+			_, err := b.Other.Log.Append(b.ctx, protocol.Append{Key: k, Fence: second, Body: []byte("no")})
+			b.want(err, events.ErrConflict)
+			fourth := b.append(k, third, "4")
+			b.bodies(b.read(b.Other.Log, k, 0, fourth), "3", "4")
+		}},
 		{"an acknowledged commit is the last one for every process at once", func(b *bench) {
 			k := b.key("a")
 			var fence uint64

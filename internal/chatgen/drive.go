@@ -96,6 +96,9 @@ func (c *Chat) due(t protocol.Timer) chat.TimerDue {
 // Interrupt stops the turn that runs.
 func (c *Chat) Interrupt() { c.Command(protocol.Interrupt{V: protocol.Version}) }
 
+// Erase asks for the end of the chat. Its timers bring it about: see [Chat.Fire].
+func (c *Chat) Erase() { c.Command(protocol.Erase{V: protocol.Version}) }
+
 // Rest brings the chat to rest: the model answers whatever it is asked, and
 // everything else is left to its timers.
 func (c *Chat) Rest() {

@@ -41,6 +41,11 @@ func (l eventLog) Append(ctx context.Context, a protocol.Append) (sequence uint6
 	return sequence, err
 }
 
+// Delete implements [orchestrator.Log].
+func (l eventLog) Delete(ctx context.Context, k events.Key, sequence uint64) error {
+	return l.points.around(k, "delete commit", func() error { return l.Log.Delete(ctx, k, sequence) })
+}
+
 type commands struct {
 	orchestrator.Commands
 	points *Points
@@ -160,6 +165,11 @@ func (b blobs) Put(ctx context.Context, k events.Key, d events.Digest, content [
 	return b.points.around(k, "put blob", func() error { return b.Blobs.Put(ctx, k, d, content) })
 }
 
+// Delete implements [orchestrator.Blobs].
+func (b blobs) Delete(ctx context.Context, k events.Key, d events.Digest) error {
+	return b.points.around(k, "delete blob", func() error { return b.Blobs.Delete(ctx, k, d) })
+}
+
 type registry struct {
 	orchestrator.Tools
 	points *Points
@@ -185,6 +195,11 @@ func (s snapshots) Put(ctx context.Context, k events.Key, version int, content [
 	return s.points.around(k, "put snapshot", func() error { return s.Snapshots.Put(ctx, k, version, content) })
 }
 
+// Delete implements [orchestrator.Snapshots].
+func (s snapshots) Delete(ctx context.Context, k events.Key) error {
+	return s.points.around(k, "delete snapshots", func() error { return s.Snapshots.Delete(ctx, k) })
+}
+
 type dead struct {
 	orchestrator.Dead
 	points *Points
@@ -207,4 +222,9 @@ func (d dead) Note(ctx context.Context, k events.Key, command string) (tries int
 // Forgive implements [orchestrator.Dead].
 func (d dead) Forgive(ctx context.Context, k events.Key, command string) error {
 	return d.points.around(k, "forgive try", func() error { return d.Dead.Forgive(ctx, k, command) })
+}
+
+// Delete implements [orchestrator.Dead].
+func (d dead) Delete(ctx context.Context, k events.Key) error {
+	return d.points.around(k, "delete dead letters", func() error { return d.Dead.Delete(ctx, k) })
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -66,6 +67,38 @@ func (b blobs) Get(ctx context.Context, k events.Key, d events.Digest) ([]byte, 
 		}
 		return slices.Clone(content), nil
 	})
+}
+
+func (b blobs) Of(ctx context.Context, k events.Key) ([]events.Digest, error) {
+	return step(ctx, b.p, Op{Kind: "blobs.of", Subject: k.String(), Stage: StageRead}, func(Fate) ([]events.Digest, error) {
+		return b.p.server.contents(k), nil
+	})
+}
+
+func (b blobs) Delete(ctx context.Context, k events.Key, d events.Digest) error {
+	_, err := step(ctx, b.p, Op{Kind: "blobs.delete", Subject: string(d), Stage: StageWrite}, func(Fate) (struct{}, error) {
+		delete(b.p.server.blobs, blobKey{k, d})
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// Contents lists all stored content of a chat, sorted.
+func (s *Server) Contents(k events.Key) []events.Digest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.contents(k)
+}
+
+func (s *Server) contents(k events.Key) []events.Digest {
+	var found []events.Digest
+	for at := range s.blobs {
+		if at.key == k {
+			found = append(found, at.digest)
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 // Blob is stored content.
@@ -165,6 +198,14 @@ func (n snapshots) Get(ctx context.Context, k events.Key, version int) ([]byte, 
 	})
 }
 
+func (n snapshots) Delete(ctx context.Context, k events.Key) error {
+	_, err := step(ctx, n.p, Op{Kind: "snapshots.delete", Subject: k.String(), Stage: StageWrite}, func(Fate) (struct{}, error) {
+		maps.DeleteFunc(n.p.server.snapshots, func(at snapshotKey, _ [][]byte) bool { return at.key == k })
+		return struct{}{}, nil
+	})
+	return err
+}
+
 // EditSnapshot puts an edited copy of the newest snapshot on top of it, if there
 // is one: what a reader may find who finds the wrong one.
 func (s *Server) EditSnapshot(k events.Key, version int, edit func([]byte) []byte) {
@@ -207,6 +248,16 @@ func (d dead) Forgive(ctx context.Context, k events.Key, command string) error {
 	name := k.String() + "." + command
 	_, err := step(ctx, d.p, Op{Kind: "dead.forgive", Subject: name, Stage: StageWrite}, func(Fate) (struct{}, error) {
 		d.p.server.notes[name] = max(d.p.server.notes[name]-1, 0)
+		return struct{}{}, nil
+	})
+	return err
+}
+
+func (d dead) Delete(ctx context.Context, k events.Key) error {
+	_, err := step(ctx, d.p, Op{Kind: "dead.delete", Subject: k.String(), Stage: StageWrite}, func(Fate) (struct{}, error) {
+		s := d.p.server
+		s.dead = slices.DeleteFunc(slices.Clone(s.dead), func(l DeadLetter) bool { return l.Key == k })
+		maps.DeleteFunc(s.notes, func(name string, _ int) bool { return strings.HasPrefix(name, k.String()+".") })
 		return struct{}{}, nil
 	})
 	return err

@@ -128,6 +128,21 @@ func (l log) Read(ctx context.Context, k events.Key, after, through uint64) iter
 	}
 }
 
+func (l log) Delete(ctx context.Context, k events.Key, sequence uint64) error {
+	_, err := step(ctx, l.p, Op{Kind: "log.delete", Subject: k.String(), Stage: StageWrite}, func(Fate) (struct{}, error) {
+		sh, _ := l.p.server.shard(k)
+		kept := make([]protocol.Stored, 0, len(sh.chats[k])) // others may be reading those that are there
+		for _, m := range sh.chats[k] {
+			if m.Sequence != sequence {
+				kept = append(kept, m)
+			}
+		}
+		sh.chats[k] = kept
+		return struct{}{}, nil
+	})
+	return err
+}
+
 func bySequence(m protocol.Stored, sequence uint64) int {
 	switch {
 	case m.Sequence < sequence:

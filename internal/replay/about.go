@@ -18,7 +18,8 @@ type subject struct {
 
 func about(e events.Event) subject {
 	switch e := e.(type) {
-	case events.ChatCreated, events.ChatConfigured, events.ChatArchived, events.ChatUnarchived:
+	case events.ChatCreated, events.ChatConfigured, events.ChatArchived, events.ChatUnarchived,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
 	case events.ChatInherited:
 		return subject{said: fmt.Sprintf("rev %d of %s.%s", e.Origin.Rev, e.Origin.Tenant, e.Origin.Chat)}
 	case events.ChatTitled:

@@ -43,11 +43,15 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 			if !e.Held {
 				at = e.Due.Add(-time.Duration(e.LeftMS) * time.Millisecond)
 			}
+		case events.ChatEraseRequested:
+			at = e.Due
+		case events.ChatErased:
+			at = e.Due.Add(-events.EraseDelay)
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited,
 			events.InputPromoted, events.InputSteered, events.InputWithdrawn, events.BranchSelected,
 			events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepRequested, events.StepCompleted,
-			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet:
+			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet, events.ContentDeleted:
 			// It says nothing of when it was decided.
 		}
 		if at < c.At && c.At.Sub(at) <= before && !slices.Contains(list, at) {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,7 +174,8 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 	case events.ChatArchived, events.ChatUnarchived, events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed,
 		events.TurnInterrupted, events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.ToolCompleted,
-		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested:
+		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
 		// The verb is all that was said, or cannot have had this outcome.
 	}
 	return of(bodyOf(verb, 0)), bodyOf(verb, 0) != nil
@@ -252,6 +254,8 @@ func bodyOf(verb protocol.Verb, turn int) protocol.Body {
 		return protocol.Approve{V: v, Decision: protocol.DecideApprove}
 	case protocol.VerbSetMode:
 		return protocol.SetMode{V: v, Approval: standIn}
+	case protocol.VerbErase:
+		return protocol.Erase{V: v}
 	}
 	return nil
 }
@@ -268,6 +272,9 @@ func rejectedBodies(verb protocol.Verb, e events.CommandRejected) []protocol.Bod
 	}
 	if verb == protocol.VerbApprove {
 		return []protocol.Body{refusedApproval(e)}
+	}
+	if verb == protocol.VerbErase {
+		return []protocol.Body{protocol.Erase{V: protocol.Version, Rev: math.MaxUint64}} // one that the chat never comes to
 	}
 	body := bodyOf(verb, 0)
 	if turn, ok := firstNumber(e.Message); ok {

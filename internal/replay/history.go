@@ -114,10 +114,13 @@ func (h *History) compare(c events.Commit, err error, raw []byte) (d *Difference
 			d = &Difference{Rev: c.Rev, Logged: "what cannot be folded or decided upon", Decided: fmt.Sprint(r)}
 		}
 	}()
-	if misplaced := h.place(c); misplaced != nil {
+	cut := h.cut(c)
+	if misplaced := h.place(c, cut); misplaced != nil {
 		return misplaced
 	}
-	if d := h.decided(c); d != nil {
+	if cut {
+		h.counted.Believed++
+	} else if d := h.decided(c); d != nil {
 		d.Rev = c.Rev
 		return d
 	}
@@ -144,12 +147,19 @@ func (h *History) begin(k events.Key, first events.ChatInherited) error {
 	return nil
 }
 
+// cut reports whether a commit is a tombstone, and what it was decided from is deleted.
+func (h *History) cut(c events.Commit) bool {
+	_, erased := c.Events[0].(events.ChatErased)
+	return erased && c.Rev > h.state.Rev()+1
+}
+
 // place judges where the commit stands.
-func (h *History) place(c events.Commit) *Difference {
+func (h *History) place(c events.Commit, cut bool) *Difference {
 	s := h.state
 	switch {
 	case s.Exists() && c.Key != s.Key():
 		return &Difference{Field: "chat", Logged: quoted(c.Key.String()), Decided: quoted(s.Key().String())}
+	case cut: // its rev and prev are those of a log that is not there any more
 	case c.Rev != s.Rev()+1:
 		return &Difference{Field: "rev", Logged: fmt.Sprint(c.Rev), Decided: fmt.Sprint(s.Rev() + 1)}
 	case c.Prev != s.Prev():

@@ -37,7 +37,8 @@ func (k *known) read(c events.Commit) {
 			events.InputPromoted, events.InputSteered, events.InputWithdrawn, events.BranchSelected,
 			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
-			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet:
+			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
+			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
 			// Nothing that a message is made from.
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -44,6 +45,7 @@ func TestGeneratedLogsReplayWithoutDifference(t *testing.T) {
 		shortest = 8
 		spread   = 60
 		forks    = 4 // every so many logs, the chat goes on from another one
+		erased   = 5 // every so many logs, the chat is erased
 	)
 	var (
 		wait   sync.WaitGroup
@@ -62,8 +64,17 @@ func TestGeneratedLogsReplayWithoutDifference(t *testing.T) {
 					log = goneOn(log, chance)
 					options = map[string]replay.Options{"with everything": everything(log)} // alone there is no history
 				}
+				bytes := log.Bytes
+				if i%erased == 0 && log.State.Exists() {
+					log.Erase()
+					log.Rest()
+					bytes = log.Bytes
+					if left := chance.IntN(2 * len(bytes)); left < len(bytes)-2 { // else all of it
+						bytes = slices.Concat(bytes[:left], bytes[len(bytes)-2:])
+					}
+				}
 				for name, o := range options {
-					h := replayed(o, log.Bytes)
+					h := replayed(o, bytes)
 					if h.Newer() != nil {
 						t.Errorf("log %d %s: %v", i, name, h.Newer())
 					}

@@ -185,6 +185,12 @@ func sets(e events.Event, name protocol.TimerName) bool {
 	case protocol.TimerEnd:
 		r, ok := e.(events.TurnInterruptRequested)
 		return ok && r.Turn == name.Turn
+	case protocol.TimerErase:
+		_, ok := e.(events.ChatEraseRequested)
+		return ok
+	case protocol.TimerDelete:
+		_, ok := e.(events.ChatErased)
+		return ok
 	}
 	return false
 }

@@ -35,7 +35,8 @@ func (h *History) attempts(c events.Commit) ([]guess, bool) {
 		events.InputWithdrawn, events.BranchSelected, events.TurnStarted,
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolStarted, events.ToolCompleted,
-		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet:
+		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
 		// No attempt begins so.
 	}
 	return []guess{{message: chat.AttemptLost{Step: step, Attempt: attempt}}}, true
@@ -83,7 +84,8 @@ func (h *History) claims(c events.Commit) []guess {
 		events.InputWithdrawn, events.BranchSelected, events.TurnStarted,
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
-		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet:
+		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
 		// Whatever it is, a claim does not bring it about.
 	}
 	return []guess{{message: m}}

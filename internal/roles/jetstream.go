@@ -56,6 +56,9 @@ func makeStream(name string) string { return api + "STREAM.CREATE." + name }
 // makeConsumer makes a consumer that has a name, or changes it.
 func makeConsumer(stream string) string { return api + "CONSUMER.CREATE." + stream + ".>" }
 
+// deleteMessage deletes one message of a stream.
+func deleteMessage(stream string) string { return api + "STREAM.MSG.DELETE." + stream }
+
 // leaderGet reads one message, as the stream's leader has it.
 func leaderGet(stream string) string { return api + "STREAM.MSG.GET." + stream }
 

@@ -27,8 +27,8 @@ func (cfg Config) serviceAccount() account {
 
 // orchestrator writes the log and what follows from it, works through the queues
 // of commands, attempts and timers, and answers runners. It may make streams that
-// are not there, at the first start, and changes, empties and deletes none; the
-// one exception is the object store, where a put that failed is cleaned up.
+// are not there, at the first start, and changes and deletes none. It deletes what it
+// has decided, what is left of a put that failed, and what belongs to an erased chat.
 //
 // Its answers go to inboxes and to replies mapped by the server: a request that
 // names another subject as its reply gets none, whatever the code does.
@@ -64,9 +64,9 @@ func (cfg Config) orchestrator() User {
 			each(leaderGet, streams.CommandsStream, streams.DeadStream, blobs),
 			[]string{
 				directGet(streams.CommandsStream), directGetLast(snapshots),
-				api + "STREAM.MSG.DELETE." + streams.CommandsStream,
-				api + "STREAM.PURGE." + blobs,
+				api + "STREAM.PURGE." + blobs, api + "STREAM.PURGE." + snapshots,
 			},
+			each(deleteMessage, append(cfg.logs(), streams.CommandsStream, streams.DeadStream, blobs)...),
 			follow(append(cfg.logs(), streams.FeedStream, tools)...),
 		),
 		subscribe: []string{

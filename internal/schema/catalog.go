@@ -83,6 +83,7 @@ func commands() []body {
 		command[protocol.Answer]("call").short(),
 		command[protocol.Approve]("call", "decision").short(),
 		command[protocol.SetMode]("approval"),
+		command[protocol.Erase]().short(),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/everturn/everturn/events"
@@ -54,7 +55,37 @@ func script(p plan) []command {
 		c.id = newIDs(p.seed, "command")(c.number)
 		all = append(all, c)
 	}
-	return approved(p, questioned(p, forked(p, branched(p, all))))
+	return erased(p, approved(p, questioned(p, forked(p, branched(p, all)))))
+}
+
+// erasedOnceIn is how seldom a chat of a run is erased.
+const erasedOnceIn = 5
+
+// erased has one of the chats erased at some time, and says something in it when it
+// is. What is drawn for it changes nothing of what the others are.
+func erased(p plan, all []command) []command {
+	r := draws(p.seed, "erase")
+	if r.IntN(erasedOnceIn) != 0 {
+		return all
+	}
+	k := all[r.IntN(len(all))].key
+	last := 0
+	for _, c := range all {
+		last = max(last, c.number)
+	}
+	mixed := all
+	for range 1 + r.IntN(2) {
+		body := pick[protocol.Body](r, protocol.Erase{V: protocol.Version}, protocol.Erase{V: protocol.Version},
+			protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text("late")}})
+		b, err := json.Marshal(body)
+		if err != nil {
+			panic(err) // plain structs only
+		}
+		last++
+		c := command{number: last, key: k, id: newIDs(p.seed, "command")(last), verb: string(body.Verb()), body: b}
+		mixed = slices.Insert(slices.Clone(mixed), r.IntN(len(mixed)+1), c)
+	}
+	return mixed
 }
 
 // forksOnceIn is how seldom a run has a chat that goes on from another one.

@@ -36,6 +36,9 @@ func (r *run) resolved(c command) command {
 // lastWords says one thing more in every chat, which must be answered.
 func (r *run) lastWords() {
 	for i, k := range r.server.Chats() {
+		if r.watch.chats[k].last().EraseRequested() {
+			continue
+		}
 		body, err := json.Marshal(protocol.Send{
 			V: protocol.Version, Parts: []events.Part{events.Text("goodbye")}, Settings: &events.Settings{Model: modelSays},
 		})
@@ -51,6 +54,9 @@ func (r *run) lastWords() {
 // judgeLastWords checks that what was said last was answered.
 func (r *run) judgeLastWords() {
 	for i, k := range r.server.Chats() {
+		if r.watch.chats[k].last().EraseRequested() {
+			continue
+		}
 		input, turn, finished := newIDs(r.plan.seed, "last")(i+1), 0, false
 		for _, commit := range r.watch.chats[k].commits {
 			for _, e := range commit.Events {
@@ -82,6 +88,7 @@ func (r *run) judge() {
 		r.judgeOrder(c)
 		r.judgeUnknown(c)
 		r.judgeInterrupts(c)
+		r.judgeErasure(k, c)
 	}
 	for _, p := range r.published {
 		r.judgeCommand(p)
@@ -108,13 +115,13 @@ func (r *run) judgeLogs() {
 		}
 	}
 	checker := verify.New(verify.Options{
-		Idle: len(r.broken) == 0, Effects: ledger, Shards: membus.DefaultShards, Blob: r.server.Blob,
+		Idle: len(r.broken) == 0, Effects: ledger, Shards: membus.DefaultShards, Blob: r.blob,
 	})
 	for _, k := range r.server.Chats() {
-		again := replay.New(replay.Options{Blob: r.server.Blob})
-		for _, m := range r.server.Log(k) {
-			checker.Add(verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
-			again.Add(m.Sequence, m.Body)
+		again := replay.New(replay.Options{Blob: r.blob})
+		for _, e := range r.watch.chats[k].entries { // what was deleted was legal, too
+			checker.Add(e)
+			again.Add(e.Sequence, e.Commit)
 		}
 		if d := again.Difference(); d != nil {
 			r.breaks("replayed: %s", d)
@@ -130,6 +137,37 @@ func (r *run) judgeLogs() {
 	}
 	for _, v := range checker.Finish(stored) {
 		r.breaks("%s", v)
+	}
+}
+
+// blob is content that the server has. That of an erased chat is not there to be seen.
+func (r *run) blob(k events.Key, d events.Digest) ([]byte, error) {
+	content, err := r.server.Blob(k, d)
+	if err != nil && r.watch.chats[k].last().Erased() {
+		return nil, verify.ErrNotSeen
+	}
+	return content, err
+}
+
+// judgeErasure checks that nothing is left of an erased chat but its tombstone, and
+// of any other that nothing is missing.
+func (r *run) judgeErasure(k events.Key, c *watched) {
+	left, want := r.server.Log(k), len(c.entries)
+	if c.last().Erased() {
+		want = 2
+		if n := len(r.server.Contents(k)); n > 0 {
+			r.breaks("%s is erased, and %d of its contents are left", k, n)
+		}
+	}
+	if len(left) != want && len(r.broken) == 0 {
+		r.breaks("%s has %d commits, want %d", k, len(left), want)
+	}
+	checker := verify.New(verify.Options{Idle: len(r.broken) == 0, Shards: membus.DefaultShards, Blob: r.blob, SkipFold: true})
+	for _, m := range left {
+		checker.Add(verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
+	}
+	for _, v := range checker.Finish(nil) {
+		r.breaks("what is left: %s", v)
 	}
 }
 
@@ -159,8 +197,11 @@ func (r *run) judgeCommand(p published) {
 		}
 		return
 	}
-	if p.sequence < c.last().Created() {
+	if p.sequence < c.created() {
 		return
+	}
+	if asked, ok := c.erasing(); ok && p.sequence > asked {
+		return // it was turned away
 	}
 	n := 0
 	for _, commit := range c.commits {

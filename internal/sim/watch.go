@@ -10,6 +10,7 @@ import (
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/membus"
+	"github.com/everturn/everturn/internal/verify"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -33,6 +34,7 @@ type watched struct {
 	states  []chat.State // by rev - 1
 	stored  []time.Time  // when the server took them
 	commits []events.Commit
+	entries []verify.Entry          // the same, as they were stored
 	retry   map[attempt]events.Time // when a failed attempt may be followed by the next
 }
 
@@ -79,6 +81,7 @@ func (w *watcher) appended(k events.Key, m protocol.Stored) {
 	}
 	at.states = append(at.states, before.Apply(c, events.Hash(m.Body)))
 	at.commits = append(at.commits, c)
+	at.entries = append(at.entries, verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
 	at.stored = append(at.stored, m.Time)
 	for _, e := range c.Events {
 		w.seen[kindOf(e)]++
@@ -117,6 +120,19 @@ func (c *watched) last() chat.State {
 		return chat.State{}
 	}
 	return c.states[len(c.states)-1]
+}
+
+// created is the sequence of the command that made the chat.
+func (c *watched) created() uint64 { return c.commits[0].Cause.Sequence }
+
+// erasing is the sequence of the command that asked for the erasure of the chat.
+func (c *watched) erasing() (sequence uint64, ok bool) {
+	for _, commit := range c.commits {
+		if _, asked := commit.Events[0].(events.ChatEraseRequested); asked {
+			return commit.Cause.Sequence, true
+		}
+	}
+	return 0, false
 }
 
 // replied judges that a client is told what is on record.
@@ -176,8 +192,11 @@ func (w *watcher) commandSettled(m protocol.Stored) {
 	if _, err := protocol.DecodeCommand(verb, m.Body); err != nil {
 		return
 	}
-	if m.Sequence < at.last().Created() {
+	if m.Sequence < at.created() {
 		return // it was stored before the chat was created
+	}
+	if asked, ok := at.erasing(); ok && m.Sequence > asked {
+		return // and got the answer that the chat is erased
 	}
 	for i, c := range at.commits {
 		if c.Cause.Kind == events.CausedByCommand && c.Cause.ID == id {

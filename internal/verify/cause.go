@@ -95,6 +95,12 @@ func (h *history) timerBrings(e events.Event) (Rule, bool) {
 		default:
 			return RuleInterrupts, false
 		}
+	case protocol.TimerErase:
+		_, ok := e.(events.ChatErased)
+		return RuleChain, ok
+	case protocol.TimerDelete:
+		_, ok := e.(events.ContentDeleted)
+		return RuleChain, ok
 	}
 	return RuleAttempts, false
 }
@@ -130,6 +136,7 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		protocol.VerbEdit: events.InputAccepted{}, protocol.VerbRegenerate: events.BranchSelected{},
 		protocol.VerbSelectBranch: events.BranchSelected{},
 		protocol.VerbAnswer:       events.QuestionAnswered{},
+		protocol.VerbErase:        events.ChatEraseRequested{},
 	}
 	want, known := brings[v]
 	return !known || want.EventType() == e.EventType()
@@ -152,6 +159,8 @@ func leads(e events.Event) (Rule, bool) {
 		return RuleLicence, true
 	case events.QuestionHeld, events.QuestionAnswered:
 		return RuleResults, true
+	case events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
+		return RuleChain, true
 	case events.ChatCreated, events.ChatInherited, events.CommandRejected, events.CommandNoted: // judged as what they are
 	case events.ChatUnarchived: // an input brings a chat back
 	case events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
@@ -164,6 +173,8 @@ func leads(e events.Event) (Rule, bool) {
 // others, and the end of the turn that runs.
 func brought(first, e events.Event) bool {
 	switch in := first.(type) {
+	case events.ChatEraseRequested:
+		return erasureBrings(e)
 	case events.InputAccepted:
 		if e, ok := e.(events.InputPromoted); ok {
 			return e.Input == in.Input && (stopsTurns(in.Mode) || in.Mode == events.ModeSteer && !e.Interrupt)

@@ -33,6 +33,7 @@ func (f *fold) read(h *history, c events.Commit, e Entry) {
 		return
 	}
 	hash := events.Hash(e.Commit)
+	f.buried(c)
 	f.apply(c, hash)
 	if wrong := f.state.Wrong(); wrong != "" {
 		f.over = true

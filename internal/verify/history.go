@@ -33,6 +33,8 @@ type history struct {
 	settings *recent[*events.Effective]
 	allowed  []allowed // calls approved for the whole chat, the newest last
 
+	erasure erasure
+
 	turn   *turn // the open one
 	aside  *step // the newest outside of any turn
 	asides int   // how many of those there were
@@ -92,6 +94,7 @@ func (h *history) read(c events.Commit, e Entry) {
 	_, h.closing = c.Events[0].(events.ChatInherited)
 	h.chain(c, e)
 	h.tenant(c)
+	h.erasing(c)
 	h.decision(c)
 	h.caused(c)
 	h.size(e)
@@ -116,6 +119,8 @@ func (h *history) event(e events.Event, index int) {
 			h.breaks(RuleChain, h.last, "chat.created is not the first event of the log")
 		}
 		h.stay()
+	case events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
+		h.erasureEvent(e)
 	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted:
 		// Nothing beyond what their commit says.
@@ -175,7 +180,11 @@ func (h *history) chain(c events.Commit, e Entry) {
 	if h.last.known() && e.Sequence <= h.last.Sequence {
 		h.breaks(RuleChain, h.last, "the stream's sequence does not rise")
 	}
+	_, erased := c.Events[0].(events.ChatErased)
+	cut := erased && c.Rev > h.last.Rev+1
 	switch {
+	case cut: // what lay between is deleted
+		h.cut()
 	case c.Rev == h.last.Rev+1:
 	case c.Rev <= h.last.Rev:
 		h.breaks(RuleChain, h.last, "rev %d was there already", c.Rev)
@@ -184,10 +193,10 @@ func (h *history) chain(c events.Commit, e Entry) {
 	default:
 		h.breaks(RuleChain, h.last, "revs %d to %d are missing", h.last.Rev+1, c.Rev-1)
 	}
-	if c.Prev != h.prev {
+	if c.Prev != h.prev && !cut {
 		h.breaks(RuleChain, h.last, "prev is not the hash of the commit before")
 	}
-	if _, created := c.Events[0].(events.ChatCreated); !created && !h.closing && h.last.Rev == 0 {
+	if _, created := c.Events[0].(events.ChatCreated); !created && !erased && !h.closing && h.last.Rev == 0 {
 		h.breaks(RuleChain, Place{}, "the log does not begin with chat.created")
 	}
 	if c.At < h.lastAt {
@@ -246,6 +255,7 @@ func (h *history) rest() {
 		return
 	}
 	h.here = h.last
+	h.unfinished()
 	if s := h.aside; s.asks() {
 		h.breaks(RuleAttempts, s.requested, "attempt %d of step %s never ended", s.attempt, s.id)
 	}

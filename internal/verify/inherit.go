@@ -82,7 +82,8 @@ func (h *history) begin() {
 	h.commands, h.command = newRecent[Place](recentCommands), decided{}
 	h.aside = nil                              // it stays where it was begun
 	h.settled = newRecent[Place](recentInputs) // inputs are named after commands, which begin anew
-	h.allowed = nil                            // what was approved there was approved for that chat
+	h.erasure = erasure{}
+	h.allowed = nil // what was approved there was approved for that chat
 	h.fold.inherit()
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -58,6 +59,7 @@ func legal(t *testing.T, number int) {
 		isLong = 100 // every so many logs
 		folded = 4   // every so many logs, what needs the chat's state is judged, too
 		forks  = 6   // every so many logs, the chat goes on from another one
+		erased = 5   // every so many logs, the chat is erased
 	)
 	messages := short + number%spread
 	if number%isLong == 0 {
@@ -69,11 +71,19 @@ func legal(t *testing.T, number int) {
 	if number%forks == 0 && log.State.Exists() {
 		log = goneOn(log, chance, messages)
 	}
-	checker := verify.New(verify.Options{
+	if number%erased == 0 {
+		log.Erase()
+		d := chatgen.DriverOf(log, chance)
+		for range chance.IntN(6) {
+			d.Take(d.Next())
+		}
+	}
+	options := verify.Options{
 		Idle: true, Shards: shards, SkipFold: number%folded != 0,
 		Blob:   func(_ events.Key, d events.Digest) ([]byte, error) { return log.Blobs[d], nil },
 		Schema: schema,
-	})
+	}
+	checker := verify.New(options)
 	for _, e := range entries(log, 1) {
 		checker.Add(e)
 	}
@@ -90,6 +100,25 @@ func legal(t *testing.T, number int) {
 	}
 	for _, u := range checker.Unread() {
 		t.Errorf("log %d is not judged: %v", number, u.Err)
+	}
+	if log.State.Erased() {
+		cutIsLegal(t, number, entries(log, 1), chance.IntN(len(log.Commits)), options)
+	}
+}
+
+// cutIsLegal judges the log of an erased chat of which only a beginning is left, or
+// nothing, and its tombstone.
+func cutIsLegal(t *testing.T, number int, all []verify.Entry, left int, o verify.Options) {
+	t.Helper()
+	const tombstone = 2 // commits from the end
+	for _, n := range []int{0, min(left, len(all)-tombstone)} {
+		checker := verify.New(o)
+		for _, e := range slices.Concat(all[:n], all[len(all)-tombstone:]) {
+			checker.Add(e)
+		}
+		for _, v := range checker.Finish(nil) {
+			t.Errorf("log %d, of which %d commits and the tombstone are left: %s", number, n, v)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ func mutations() []mutation {
 		questionMutations(),
 		approvalMutations(),
 		branchMutations(),
+		erasureMutations(),
 	)
 }
 

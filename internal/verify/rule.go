@@ -43,7 +43,7 @@ type RuleInfo struct {
 // Rules lists every rule, in the order of their numbers.
 func Rules() []RuleInfo {
 	return []RuleInfo{
-		{RuleChain, "revs count from 1, prev is the hash of the commit before, sequence and clock never go back; a chat that goes on from another one begins with that one's whole log", "erased chats, whose logs begin otherwise", true},
+		{RuleChain, "revs count from 1, prev is the hash of the commit before, sequence and clock never go back; a chat that goes on from another one begins with that one's whole log, and one that is erased with its tombstone", "", true},
 		{RuleCommands, "ids of commits are unique; a command is decided once, in order, by what its verb can bring about", "", true},
 		{RuleTurns, "one turn at a time, numbered without gaps, with one end", "turns beside others, of an edit", true},
 		{RuleBelonging, "what happens in a turn lies between its start and its end", "", true},
