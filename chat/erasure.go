@@ -104,6 +104,7 @@ func (s State) owedErasure() []protocol.Work {
 // askErasure, bury and empty fold the events of an erasure.
 func (s *State) askErasure(e events.ChatEraseRequested) {
 	s.f.Erasure = &erasure{Phase: eraseRequested, By: e.By, Asked: s.f.Rev, Rev: s.f.Rev, Due: e.Due}
+	s.f.Sibling = nil // no turn begins any more
 }
 
 // Of an erased chat the state is what the tombstone says and nothing else: so it is

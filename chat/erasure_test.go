@@ -106,6 +106,27 @@ func TestErasingAChatThatRuns(t *testing.T) {
 	}
 }
 
+// A turn that is due when the open one has ended does not begin any more.
+func TestErasingAChatWithATurnThatIsDue(t *testing.T) {
+	t.Parallel()
+	c := chatgen.New(lawful)
+	c.Create(events.Settings{})
+	c.Send("one")
+	c.Answer(events.Text("done"))
+	c.Send("two")
+	c.Command(protocol.Regenerate{V: protocol.Version, Turn: 1})
+	c.Erase()
+	c.Rest()
+	if !c.State.Erased() || c.State.DeletionOwed() {
+		t.Error("the chat is not erased")
+	}
+	for _, commit := range c.Commits {
+		if got := kinds(commit); commit.Rev > 4 && strings.Contains(got, "turn.started") {
+			t.Errorf("after the wish to erase the chat: %s", got)
+		}
+	}
+}
+
 // Whatever comes late changes nothing, and gets an answer.
 func TestAnErasedChatTakesNothing(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func (h *history) erasing(c events.Commit) {
 // is deleted.
 func (h *history) cut() {
 	h.turn, h.aside, h.asides, h.waiting = nil, nil, 0, nil
-	h.erasure = erasure{}
+	h.tree.due, h.erasure = nil, erasure{}
 }
 
 // erasureEvent judges an event of an erasure.
@@ -51,6 +51,7 @@ func (h *history) erasureEvent(e events.Event) {
 		}
 		h.due(e.Due, 0)
 		x.asked, x.command = h.here, h.cause.ID
+		h.tree.due = nil // no turn begins any more
 	case events.ChatErased:
 		h.tombstone(e)
 	case events.ContentDeleted:
