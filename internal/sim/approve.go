@@ -44,12 +44,11 @@ func approved(p plan, all []command) []command {
 			if r.IntN(3) == 0 {
 				continue // nobody is asked here
 			}
-			mixed = append(mixed, say(c.key, protocol.SetMode{V: protocol.Version, Approval: events.ApprovalAsk}),
-				say(c.key, protocol.Configure{V: protocol.Version, Settings: events.Settings{
-					Limits: &events.Limits{ApprovalMS: pick(r, int64(2_000), 10_000, 20_000)},
-				}}))
+			mixed = append(mixed, say(c.key, protocol.Configure{V: protocol.Version, Settings: events.Settings{
+				Approval: events.ApprovalAsk, Limits: &events.Limits{ApprovalMS: pick(r, int64(2_000), 10_000, 20_000)},
+			}}))
 			for range r.IntN(maxDecided) {
-				left = append(left, say(c.key, decision(r)))
+				left = append(left, say(c.key, decision(r, true)))
 			}
 		}
 		for len(left) > 0 && r.IntN(2) == 0 {
@@ -67,8 +66,9 @@ func approved(p plan, all []command) []command {
 	return mixed
 }
 
-// decision is what somebody says about a call, or about all.
-func decision(r *rand.Rand) protocol.Body {
+// decision is what somebody says about a call, or about all. A denial may stop the
+// turn, too.
+func decision(r *rand.Rand, stops bool) protocol.Body {
 	if r.IntN(8) == 0 {
 		return protocol.SetMode{V: protocol.Version, Approval: pick(r, events.ApprovalAsk, events.ApprovalAuto, events.ApprovalFull)}
 	}
@@ -76,7 +76,7 @@ func decision(r *rand.Rand) protocol.Body {
 	b.Decision = pick(r, protocol.DecideApprove, protocol.DecideApprove, protocol.DecideApproveForChat, protocol.DecideDeny)
 	switch {
 	case b.Decision == protocol.DecideDeny:
-		b.Reason, b.Stop = "not now", r.IntN(4) == 0
+		b.Reason, b.Stop = "not now", stops && r.IntN(4) == 0
 	case r.IntN(3) == 0:
 		b.Args = json.RawMessage(pick(r, `{"n":7}`, `{"n":"seven"}`, `{"m":1}`))
 	}
@@ -119,7 +119,7 @@ func (r *run) person() (command, bool) {
 			}
 			r.answers[question]++
 			r.said++
-			body, err := json.Marshal(decision(draw))
+			body, err := json.Marshal(decision(draw, !r.parting)) // what is said last is to be answered
 			if err != nil {
 				panic(err) // plain structs only
 			}

@@ -35,6 +35,7 @@ func (r *run) resolved(c command) command {
 
 // lastWords says one thing more in every chat, which must be answered.
 func (r *run) lastWords() {
+	r.parting = true
 	for i, k := range r.server.Chats() {
 		if r.watch.chats[k].last().EraseRequested() {
 			continue

@@ -71,6 +71,7 @@ type run struct {
 	commands int            // of the script
 	said     int            // by people, when they were asked
 	answers  map[string]int // given to each question
+	parting  bool           // the last words are said
 }
 
 func newRun(o Options) *run {
