@@ -360,6 +360,7 @@ func FuzzSchema(f *testing.F) {
 	f.Add([]byte(`{"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"},{"type":"object"}]}},"$ref":"#/$defs/a"}`), `{"a":{"a":1}}`)
 	f.Add([]byte(`{"$ref":"file:///etc/passwd"}`), `{}`)
 	f.Add([]byte(`{"type":"object","patternProperties":{"^(a+)+$":{"multipleOf":0.0001}}}`), `{"aaaaaaaaaaaaaaaaaaaaaaaaaaaa!":1e400}`)
+	f.Add([]byte(`{"properties":{"a":{"minimum":1}}}`), `{"a":1e1000001}`)
 	r := newTrial(f)
 	begun := func(t *testing.T) *story {
 		s := begin(t)

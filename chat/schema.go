@@ -5,9 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/everturn/everturn/events"
 )
 
 // Schema judges the arguments of one tool. It is safe for concurrent use.
@@ -24,6 +29,9 @@ func CompileSchema(raw json.RawMessage) (*Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if number := NumberOutOfRange(doc); number != "" {
+		return nil, fmt.Errorf("schema: the number %s is out of range", events.Shorten(number, maxShownNumberChars))
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(sealed{})
@@ -64,6 +72,10 @@ func (s *Schema) check(arguments string) string {
 	if err != nil {
 		return "The arguments are not valid JSON: " + err.Error()
 	}
+	if number := NumberOutOfRange(doc); number != "" {
+		return fmt.Sprintf("The number %s is out of range: at most %d characters and an exponent up to %d are allowed.",
+			events.Shorten(number, maxShownNumberChars), maxNumberChars, maxExponent)
+	}
 	err = s.compiled.Validate(doc)
 	if err == nil {
 		return ""
@@ -74,4 +86,49 @@ func (s *Schema) check(arguments string) string {
 	}
 	_, reasons, _ := strings.Cut(invalid.Error(), "\n") // the first line names our own address
 	return "The arguments do not fit the tool's schema:\n" + reasons
+}
+
+// Bounds of a number in arguments and schemas, wide enough for every float64.
+const (
+	maxNumberChars      = 400
+	maxExponent         = 400
+	maxShownNumberChars = 40
+)
+
+// NumberOutOfRange is a number in decoded JSON that no schema may be asked about,
+// or nothing. Numbers are compared as fractions, whose digits grow with the
+// exponent: a list of a few thousand large ones would take minutes, and beyond an
+// exponent of a million there is no fraction, which the library does not expect.
+func NumberOutOfRange(doc any) string {
+	switch doc := doc.(type) {
+	case json.Number:
+		if isOutOfRange(doc.String()) {
+			return doc.String()
+		}
+	case []any:
+		for _, item := range doc {
+			if number := NumberOutOfRange(item); number != "" {
+				return number
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(doc)) {
+			if number := NumberOutOfRange(doc[name]); number != "" {
+				return number
+			}
+		}
+	}
+	return ""
+}
+
+func isOutOfRange(number string) bool {
+	if len(number) > maxNumberChars {
+		return true
+	}
+	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	if exponent == "" {
+		return false
+	}
+	n, err := strconv.Atoi(exponent)
+	return err != nil || n > maxExponent || n < -maxExponent
 }

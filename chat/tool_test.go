@@ -33,6 +33,32 @@ func TestCalls(t *testing.T) {
 				}
 			}
 		}},
+		{"S4.2 numbers that no float holds are refused before they are compared", func(t *testing.T, s *story) {
+			bounded, err := chat.CompileSchema(json.RawMessage(
+				`{"type":"object","properties":{"n":{"type":"number","minimum":1},"list":{"type":"array","uniqueItems":true}}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			long := strings.Repeat("9", 1000)
+			for _, arguments := range []string{
+				`{"n":1e1000001}`, `{"n":-1E+99999999999999999999}`, `{"n":1e-999999}`, `{"n":` + long + `}`,
+				`{"list":[` + strings.Repeat("1e900000,", 20_000) + `1]}`, `{"other":{"deep":[1e500]}}`,
+			} {
+				s.send("a")
+				ended := s.ended(&model.Answer{Parts: []events.Part{call("save", arguments)}, Stop: events.StopCalls}, nil)
+				for digest := range ended.Schemas {
+					ended.Schemas[digest] = bounded
+				}
+				done := find[events.ToolCompleted](t, s.tell(ended))
+				if said := done.Parts[0].Text; done.Status != events.ToolInvalid || !strings.Contains(said, "out of range") {
+					t.Errorf("%.40s: %q, %q", arguments, done.Status, said)
+				}
+				s.answer(events.Text("sorry"))
+			}
+			if _, err := chat.CompileSchema(json.RawMessage(`{"minimum":1e1000001}`)); err == nil {
+				t.Error("a schema with such a number is taken")
+			}
+		}},
 		{"S4.2 B06 a missing field is named, and what is replayed is valid JSON", func(t *testing.T, s *story) {
 			s.send("a")
 			list := s.answer(call("open", ""), call("open", `{"path`), call("open", `[1]`), call("open", `{"path":3}`))
