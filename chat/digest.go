@@ -108,7 +108,13 @@ func (p *prefix) write(b []byte) {
 	p.size += int64(len(b))
 }
 
+// roomForMessage is what most messages take.
+const roomForMessage = 2 << 10
+
 func (p *prefix) messages(list []model.Message) {
+	if p.buffer == nil {
+		p.buffer = make([]byte, 0, roomForMessage)
+	}
 	for _, m := range list {
 		if p.count > 0 {
 			p.write([]byte{','})

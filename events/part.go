@@ -60,7 +60,17 @@ func Text(s string) Part { return Part{Type: PartText, Text: s} }
 
 // IsPlainText reports whether the part is text and nothing else is said of it.
 func (p *Part) IsPlainText() bool {
-	return p.Type == PartText && p.Text != "" && len(p.Opaque) == 0 && p.Provider == "" && p.Model == "" &&
-		p.Ordinal == 0 && p.Arguments == "" && p.ProviderID == "" && p.Name == "" && p.MediaType == "" && p.URL == "" &&
-		p.Title == "" && p.JSON == "" && p.Blob == "" && p.Bytes == 0
+	return p.Type == PartText && p.Text != "" && p.Ordinal == 0 && p.Arguments == "" && p.ProviderID == "" && p.Name == "" && p.isPlain()
+}
+
+// IsPlainCall reports whether the part is a call with all that makes one, and
+// nothing else is said of it.
+func (p *Part) IsPlainCall() bool {
+	return p.Type == PartCall && p.Text == "" && p.Ordinal != 0 && p.Arguments != "" && p.ProviderID != "" && p.Name != "" && p.isPlain()
+}
+
+// isPlain reports whether nothing is said that only other parts have.
+func (p *Part) isPlain() bool {
+	return len(p.Opaque) == 0 && p.Provider == "" && p.Model == "" && p.MediaType == "" && p.URL == "" && p.Title == "" &&
+		p.JSON == "" && p.Blob == "" && p.Bytes == 0
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -255,25 +256,43 @@ func TestHistoriesAreReadAsThePlainWayReadsThem(t *testing.T) {
 	})
 }
 
-// What is written by hand as plain text must be nothing else.
-func TestAPartOfWhichMoreIsSaidIsNotPlainText(t *testing.T) {
+// What is written by hand as plain must be nothing else.
+func TestAPartOfWhichMoreIsSaidIsNotPlain(t *testing.T) {
 	t.Parallel()
-	plain := events.Text("text")
-	if !plain.IsPlainText() {
-		t.Error("text is not plain text")
-	}
-	for i := range reflect.TypeFor[events.Part]().NumField() {
-		p := plain
-		switch field := reflect.ValueOf(&p).Elem().Field(i); field.Kind() {
-		case reflect.String:
-			field.SetString("else")
-		case reflect.Slice:
-			field.SetBytes([]byte("else"))
-		default:
-			field.SetInt(1)
+	look := events.Part{Type: events.PartCall, Ordinal: 1, Arguments: "{}", ProviderID: "id", Name: "look"}
+	for _, tt := range []struct {
+		of   string
+		part events.Part
+		is   func(*events.Part) bool
+		own  []string
+	}{
+		{"text", events.Text("text"), (*events.Part).IsPlainText, []string{"Text"}},
+		{"call", look, (*events.Part).IsPlainCall, []string{"Ordinal", "Arguments", "ProviderID", "Name"}},
+	} {
+		if !tt.is(&tt.part) {
+			t.Errorf("a plain %s is not plain", tt.of)
 		}
-		if name := reflect.TypeFor[events.Part]().Field(i).Name; p.IsPlainText() != (name == "Text") {
-			t.Errorf("plain with another %s: %v", name, p.IsPlainText())
+		for i := range reflect.TypeFor[events.Part]().NumField() {
+			name := reflect.TypeFor[events.Part]().Field(i).Name
+			own := slices.Contains(tt.own, name)
+			for _, zero := range []bool{false, true} {
+				p := tt.part
+				field := reflect.ValueOf(&p).Elem().Field(i)
+				switch {
+				case zero:
+					field.SetZero()
+				case field.Kind() == reflect.String:
+					field.SetString("else")
+				case field.Kind() == reflect.Slice:
+					field.SetBytes([]byte("else"))
+				default:
+					field.SetInt(2)
+				}
+				// Its own fields must be there, whatever they say; the others must not.
+				if want := own != zero && name != "Type"; tt.is(&p) != want {
+					t.Errorf("%s with another %s (none: %v): plain is %v", tt.of, name, zero, tt.is(&p))
+				}
+			}
 		}
 	}
 }

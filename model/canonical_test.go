@@ -16,7 +16,7 @@ func FuzzCanonical(f *testing.F) {
 		f.Add("text", s, false)
 	}
 	f.Fuzz(func(t *testing.T, text, name string, is bool) {
-		plain, call := events.Text(text), events.Part{Type: events.PartCall, Name: name, Arguments: text, Ordinal: 1}
+		plain, call := events.Text(text), events.Part{Type: events.PartCall, Name: name, Arguments: text, ProviderID: "call_1", Ordinal: 1}
 		for _, m := range []Message{
 			{Role: RoleUser, Parts: []events.Part{plain}},
 			{Role: Role(name), Parts: []events.Part{plain, events.Text("and"), plain}},
@@ -36,10 +36,14 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-func TestPlainTextIsWrittenByHand(t *testing.T) {
+func TestPlainTextAndCallsAreWrittenByHand(t *testing.T) {
 	t.Parallel()
 	m := Message{Role: RoleTool, Results: []Result{{WireID: "call_1", Name: "look", Parts: []events.Part{events.Text("a \"line\"\n")}}}}
 	if _, ok := m.appendPlain(nil); !ok {
 		t.Error("it is not")
+	}
+	m = Message{Role: RoleAssistant, Parts: []events.Part{{Type: events.PartCall, Ordinal: 1, Arguments: `{"a":1}`, ProviderID: "call_1", Name: "look"}}}
+	if _, ok := m.appendPlain(nil); !ok {
+		t.Error("a call is not")
 	}
 }
