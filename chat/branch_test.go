@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -199,6 +200,23 @@ func TestS13_SelectBranchMovesTheTip(t *testing.T) {
 	s.command(protocol.SelectBranch{V: 1, Turn: 3})
 	if got := shown(s.state); got != "a A c C" {
 		t.Errorf("the model reads %q", got)
+	}
+	s.answers()
+}
+
+// The settings of an old turn may be forgotten; a model that is shown its branch
+// still has a name.
+func TestS13_ABranchMayBeOlderThanTheSettingsThatAreRemembered(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	for n := range 10 {
+		s.command(protocol.Configure{V: 1, Settings: events.Settings{System: fmt.Sprint(n)}})
+		s.send("a")
+		s.answer(events.Text("A"))
+	}
+	s.command(protocol.SelectBranch{V: 1, Turn: 1})
+	if r := chat.Prompt(s.state); r.Model != "m" || r.System != "9" || len(r.Messages) != 2 {
+		t.Errorf("the model of the old branch: %+v", r)
 	}
 	s.answers()
 }

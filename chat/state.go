@@ -288,12 +288,16 @@ func (s State) Effective() (events.Effective, bool) {
 	return s.effective(t), true
 }
 
-// effective gives the settings of a turn, if they are among the newest.
+// effective gives the settings of a turn. Of one that is so old that they are not
+// remembered, the newest stand in for them.
 func (s State) effective(t *turn) events.Effective {
 	for i := range slices.Backward(s.f.Bodies) {
 		if s.f.Bodies[i].Digest == t.Settings {
 			return s.f.Bodies[i].Effective
 		}
+	}
+	if n := len(s.f.Bodies); n > 0 {
+		return s.f.Bodies[n-1].Effective
 	}
 	return events.Effective{}
 }
