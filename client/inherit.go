@@ -61,7 +61,10 @@ func (c *Client) upload(ctx context.Context, chat string, u protocol.Upload) err
 				return nil
 			}
 		}
+		_, refused := errors.AsType[*RejectedError](err)
 		switch {
+		case refused:
+			return fmt.Errorf("upload: %w", err)
 		case errors.Is(err, nats.ErrNoResponders):
 			return ErrNoUpload
 		case c.refused(subject):
@@ -77,11 +80,15 @@ func (c *Client) upload(ctx context.Context, chat string, u protocol.Upload) err
 	}
 }
 
-// uploaded reads the answer to an upload.
+// uploaded reads the answer to an upload. A [*RejectedError] is a no that would be
+// the same again.
 func uploaded(body []byte, want events.Digest) error {
 	var answer protocol.UploadAnswer
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return err
+	}
+	if answer.Error != "" && answer.Code != "" && answer.Code != events.CodeUnavailable {
+		return &RejectedError{protocol.Reply{Code: answer.Code, Message: answer.Error}}
 	}
 	if answer.Error != "" || answer.Blob != want {
 		return fmt.Errorf("not stored as %s: %s", want, answer.Error)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/everturn/everturn/events"
@@ -38,7 +39,14 @@ func (x *fileContents) read(name string, take func(events.Key, verify.Entry) err
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	for line, err := range verify.ReadLines(f) {
+	return x.readFrom(f, name, take, end)
+}
+
+// readFrom is read of what has that name for people.
+func (x *fileContents) readFrom(
+	r io.Reader, name string, take func(events.Key, verify.Entry) error, end func(verify.End),
+) error {
+	for line, err := range verify.ReadLines(r) {
 		switch {
 		case errors.Is(err, verify.ErrCutOff):
 			return cli.Exit(cli.ExitIntegrity, fmt.Errorf("%s: %w", name, err))

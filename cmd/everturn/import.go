@@ -20,7 +20,7 @@ import (
 type importCommand struct {
 	remote
 
-	File  string   `arg:"" type:"existingfile" help:"What export wrote."`
+	File  string   `arg:"" type:"existingfile" help:"What export wrote; - is standard input."`
 	ID    chatName `placeholder:"CHAT" help:"Id of the new chat. Default: a new one."`
 	Title string   `help:"Its title. Default: the one it had."`
 	JSON  bool     `help:"Print the outcome as one JSON object."`
@@ -29,9 +29,12 @@ type importCommand struct {
 // Run implements the command. Nothing is sent before the whole file was read and
 // found to be good, and nothing is a chat before all of it is stored.
 func (c *importCommand) Run(s *surroundings) error {
-	f, err := readImport(c.File)
+	f, err := s.readImport(c.File)
 	if err != nil {
 		return err
+	}
+	for _, d := range f.missing {
+		fmt.Fprintf(s.stderr, "everturn: content %s was lost before the export, and so it is missing here\n", d)
 	}
 	return c.with(s, func(ctx context.Context, _ *nats.Conn, cl *client.Client) error {
 		id := string(c.ID)
@@ -55,14 +58,26 @@ type importFile struct {
 	missing  []events.Digest
 }
 
+// standardInput stands in place of a file's name.
+const standardInput = "-"
+
 // readImport reads a file and says what keeps it from being one whole chat.
-func readImport(name string) (importFile, error) {
+func (s *surroundings) readImport(name string) (importFile, error) {
 	x := newFileContents()
+	read := func(take func(events.Key, verify.Entry) error, end func(verify.End)) error {
+		return x.read(name, take, end)
+	}
+	if name == standardInput {
+		name = "standard input"
+		read = func(take func(events.Key, verify.Entry) error, end func(verify.End)) error {
+			return x.readFrom(s.stdin, name, take, end)
+		}
+	}
 	checker := verify.New(verify.Options{Blob: blobSeen(x)})
 	var raw []byte
 	var ends []verify.End
 	commits := 0
-	err := x.read(name, func(k events.Key, e verify.Entry) error {
+	err := read(func(k events.Key, e verify.Entry) error {
 		if len(x.last) > 1 {
 			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: more than one chat; %s is another one", name, k))
 		}

@@ -3,10 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/cli"
 )
 
@@ -109,4 +111,29 @@ func TestChatsAreRetired(t *testing.T) {
 	says(t, "transcript", b.must("transcript", "taken").out, "you said: hello from taken")
 	b.must("import", file("cut"), "--id", "back")
 	says(t, "transcript of what came back", b.must("transcript", "back").out, "you said: hello from cut")
+}
+
+// A chat comes through a pipe as from a file, says what of its content was lost, and
+// takes no id that was erased: no is the answer at once, not the end of the waiting.
+func TestAChatIsImportedFromStandardInput(t *testing.T) {
+	t.Parallel()
+	b := dev(t)
+	b.say("c1", strings.Repeat("long ", events.MaxInlineBytes/4))
+	exported := b.must("export", "c1").out
+	lines := strings.SplitAfter(exported, "\n")
+	at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, `{"content":`) })
+	digest := strings.Split(lines[at], `"`)[3]
+	lost := strings.Replace(strings.Join(slices.Delete(slices.Clone(lines), at, at+1), ""), `"hash":`, `"missing":["`+digest+`"],"hash":`, 1)
+	if r := b.command(exported, "import", "-", "--id", "whole"); r.code != 0 || strings.Contains(r.err, "lost") {
+		t.Errorf("code %d: %v\n%s", r.code, r.failure, r.err)
+	}
+	if r := b.command(lost, "import", "-", "--id", "rest"); r.code != 0 || !strings.Contains(r.err, "content "+digest+" was lost before the export") {
+		t.Errorf("code %d: %v\n%s", r.code, r.failure, r.err)
+	}
+	b.must("erase", "whole", "--yes")
+	b.erased("whole")
+	r := b.command(exported, "import", "-", "--id", "whole", "--wait", "1h")
+	if r.code != cli.ExitNotFound || !strings.Contains(r.failure.Error(), "was erased") {
+		t.Errorf("code %d: %v", r.code, r.failure)
+	}
 }
