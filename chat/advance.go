@@ -87,6 +87,7 @@ func (s State) handOut(at events.Time) (list []events.Event, open bool) {
 	t, st := s.lastStep()
 	settings := s.effective(t)
 	running, alone := 0, false
+	clients, waits := false, false
 	for i := range st.Calls {
 		if c := &st.Calls[i]; c.open() && c.Requested != nil {
 			tool, _ := findTool(settings, c.Tool)
@@ -99,15 +100,20 @@ func (s State) handOut(at events.Time) (list []events.Event, open bool) {
 			continue
 		}
 		open = true
-		if c.waits() || c.Question != nil {
-			continue // for a person: it holds back nobody
-		}
 		tool, _ := findTool(settings, c.Tool)
+		if c.waits() || c.Question != nil || tool.Client {
+			clients = clients || tool.Client && !c.waits()
+			waits = waits || !tool.Client || c.waits()
+			continue // for a person, or for the client: it holds back nobody
+		}
 		if alone || !tool.Parallel && running > 0 {
 			return list, true // it waits for those that run, and those behind it wait for it
 		}
 		list = append(list, s.toolRequested(t.callID(st, c), c, tool, at))
 		running, alone = running+1, !tool.Parallel
+	}
+	if clients && !waits && running == 0 {
+		list = s.askClient(at)
 	}
 	return list, open
 }

@@ -71,7 +71,7 @@ func IsBuiltIn(name string) bool {
 // builtInOf is the tool of that name in a turn that has it. A tool without a group
 // is the core's.
 func builtInOf(tool events.Tool) (builtIn, bool) {
-	if tool.Group != "" {
+	if tool.Group != "" || tool.Client {
 		return builtIn{}, false
 	}
 	for _, b := range known().list {
@@ -91,7 +91,7 @@ func beginBuiltIn(
 	tool, _ := findTool(settings, p.Name)
 	b, ok := builtInOf(tool)
 	switch {
-	case tool.Group == "" && !ok: // of a release that had it
+	case tool.Group == "" && !tool.Client && !ok: // of a release that had it
 		return nil, events.ToolNotFound, fmt.Sprintf("There is no tool named %q any more.", p.Name)
 	case !ok:
 		return nil, "", ""
@@ -114,8 +114,17 @@ func offeredTools(s events.Settings, live Live) []events.Tool {
 			tools = append(tools, known().tools[i])
 		}
 	}
+	taken := make(map[string]bool)
+	for _, tool := range known().tools {
+		taken[tool.Name] = true
+	}
+	if s.ClientTools != nil {
+		for _, t := range *s.ClientTools {
+			tools, taken[t.Name] = append(tools, clientTool(t)), true
+		}
+	}
 	for _, tool := range live.Tools {
-		if len(tools) < MaxTools && (s.Tools == nil || named(tool.Name)) && !IsBuiltIn(tool.Name) {
+		if len(tools) < MaxTools && (s.Tools == nil || named(tool.Name)) && !taken[tool.Name] {
 			tools = append(tools, tool)
 		}
 	}

@@ -83,6 +83,8 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 		return decideSetMode(s, b, c)
 	case protocol.Erase:
 		return decideErase(s, b, c, at)
+	case protocol.ClientResult:
+		return decideClientResult(s, b, c)
 	}
 	panic(fmt.Sprintf("chat: no decision for command %T", c.Body))
 }
@@ -120,7 +122,7 @@ func decideFirst(s State, c Command) Decision {
 		return decideInherit(s, b.Title, c)
 	case protocol.Send, protocol.Interrupt, protocol.Configure, protocol.Rename, protocol.Archive, protocol.Unarchive,
 		protocol.Withdraw, protocol.Edit, protocol.Regenerate, protocol.SelectBranch, protocol.Promote, protocol.EditInput, protocol.Retry, protocol.Continue, protocol.Answer, protocol.Approve,
-		protocol.SetMode, protocol.Erase:
+		protocol.SetMode, protocol.Erase, protocol.ClientResult:
 	}
 	return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
 }
@@ -151,6 +153,9 @@ func decideSend(s State, b protocol.Send, c Command, at events.Time) Decision {
 	case events.ModeQueue, events.ModeSteer, events.ModeInterrupt, events.ModeRollback, events.ModeReject:
 	default:
 		return rejected(c, events.CodeBadCommand, "mode: want queue, steer, interrupt, rollback or reject", "")
+	}
+	if b.ClientTools != nil {
+		b.Settings = new(events.Settings{}.Merge(wishes(b.Settings)).Merge(events.Settings{ClientTools: b.ClientTools}))
 	}
 	if b.Settings != nil {
 		if wrong := invalidSettings(*b.Settings); wrong != "" {

@@ -216,6 +216,8 @@ func decideTimer(s State, m TimerDue, at events.Time) []events.Event {
 			return nil
 		}
 		return []events.Event{settledByRule(m.Name.Call, c.settledWithout(events.ToolTimeout), "")}
+	case protocol.TimerAction:
+		return s.endAction(m.Name.Step)
 	case protocol.TimerQuestion:
 		return s.expire(m.Name)
 	case protocol.TimerApproval:

@@ -111,7 +111,9 @@ func judgeArguments(p events.Part, settings events.Effective, schemas map[events
 		return events.ToolNotFound, fmt.Sprintf("There is no tool named %q.", events.Shorten(p.Name, maxTitleChars))
 	}
 	schema, ok := known().schemas[tool.Manifest]
-	if !ok {
+	if !ok && tool.Client {
+		schema, ok = clientSchema(settings, tool.Name)
+	} else if !ok {
 		schema, ok = schemas[tool.Manifest]
 	}
 	if !ok {

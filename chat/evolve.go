@@ -148,6 +148,8 @@ func (s *State) fold(e events.Event) {
 		s.setMode(e)
 	case events.ToolCompleted:
 		s.call(e.Call).Result = &result{Status: e.Status, Parts: e.Parts, IsError: e.IsError}
+	case events.ActionRequested:
+		s.requestAction(e)
 	case events.QuestionAsked:
 		s.askQuestion(e)
 	case events.QuestionHeld:
@@ -310,7 +312,8 @@ func (s *State) remember(c events.Commit) {
 			events.ChatErased, events.ContentDeleted,
 			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
-			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet:
+			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet,
+			events.ActionRequested:
 		}
 	}
 	if asked && s.f.Erasure != nil {

@@ -66,6 +66,8 @@ func (s State) misfit(e events.Event) string {
 		return s.misfitCall(e.Call)
 	case events.ToolCompleted:
 		return s.misfitCall(e.Call)
+	case events.ActionRequested:
+		return s.misfitAction(e)
 	case events.QuestionAsked:
 		return s.misfitAsked(e)
 	case events.QuestionHeld:
@@ -206,7 +208,7 @@ func (s State) undone() string {
 		if c.open() && !c.runnable() {
 			return fmt.Sprintf("call %s is open, and its arguments are no object", t.callID(st, c))
 		}
-		if tool, ok := findTool(settings, c.Tool); ok && c.open() && tool.Group == "" && c.Question == nil {
+		if tool, ok := findTool(settings, c.Tool); ok && c.open() && tool.Group == "" && !tool.Client && c.Question == nil {
 			return fmt.Sprintf("call %s is open, and nobody has it", t.callID(st, c))
 		}
 	}

@@ -59,7 +59,7 @@ func (s State) owedStep(turn int, st *step) []protocol.Work {
 // owedCalls is the work of each call that was handed out, and its deadline; of one
 // that waits for a person, the end of the waiting.
 func (s State) owedCalls(t *turn, st *step) []protocol.Work {
-	var list []protocol.Work
+	list := s.owedAction(t, st)
 	for i := range st.Calls {
 		c := &st.Calls[i]
 		id := t.callID(st, c)

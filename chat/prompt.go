@@ -49,7 +49,11 @@ func promptHead(s State) model.Request {
 	r := model.Request{Model: settings.Model, System: settings.System, MaxOutputTokens: settings.Limits.OutputTokens}
 	r.Tools = slices.Grow(r.Tools, len(settings.Tools))
 	for _, tool := range settings.Tools {
-		r.Tools = append(r.Tools, model.Tool{Name: tool.Name, Manifest: tool.Manifest})
+		shown := model.Tool{Name: tool.Name, Manifest: tool.Manifest}
+		if own, ok := clientToolOf(settings, tool.Name); ok && tool.Client {
+			shown.Description, shown.Schema = own.Description, own.Schema // the log has them
+		}
+		r.Tools = append(r.Tools, shown)
 	}
 	return r
 }

@@ -303,11 +303,14 @@ func (s State) anyCall(id events.CallID) *call {
 	return &calls[id.Ordinal-1]
 }
 
-// saidInterrupted is what a model is told of a call that had not begun, or that
-// waited for a person, when its turn was interrupted.
-func (c *call) saidInterrupted() string {
-	if c.Question != nil {
-		return "The turn was interrupted before anybody answered."
+// interrupted is the result of a call that no runner had when its turn was
+// interrupted.
+func (c *call) interrupted(id events.CallID) events.ToolCompleted {
+	switch {
+	case c.Question != nil:
+		return settledByRule(id, events.ToolCancelled, "The turn was interrupted before anybody answered.")
+	case c.Asked:
+		return settledByRule(id, events.ToolUnknown, "The turn was interrupted before the client sent a result. It may have run the call.")
 	}
-	return "The turn was interrupted before this call began."
+	return settledByRule(id, events.ToolCancelled, "The turn was interrupted before this call began.")
 }

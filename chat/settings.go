@@ -35,6 +35,11 @@ func invalidSettings(s events.Settings) string {
 	if s.Tools != nil && len(*s.Tools) > MaxTools {
 		return fmt.Sprintf("tools: %d names, at most %d are allowed", len(*s.Tools), MaxTools)
 	}
+	if s.ClientTools != nil {
+		if wrong := wrongClientTools(*s.ClientTools); wrong != "" {
+			return wrong
+		}
+	}
 	if l := s.Limits; l != nil {
 		if l.Steps < 0 || l.Steps > events.MaxStepsPerTurn {
 			return fmt.Sprintf("limits.steps: want 0 to %d", events.MaxStepsPerTurn)
@@ -93,6 +98,9 @@ func resolve(s events.Settings, live Live) events.Effective {
 		e.Limits.Steps = events.MaxStepsPerTurn
 	}
 	e.Tools = offeredTools(s, live)
+	if s.ClientTools != nil {
+		e.ClientTools = *s.ClientTools
+	}
 	return e
 }
 

@@ -154,6 +154,7 @@ type step struct {
 	Parts   []events.Part     `json:"parts,omitempty"`
 	Stop    events.Stop       `json:"stop,omitempty"`
 	Calls   []call            `json:"calls,omitempty"`
+	Action  *action           `json:"action,omitempty"` // what the client was asked to do
 }
 
 type call struct {
@@ -164,6 +165,7 @@ type call struct {
 	Blob      events.Digest `json:"blob,omitempty"` // in place of large arguments
 
 	Question *question `json:"question,omitempty"` // what it asks a person; no runner has it then
+	Asked    bool      `json:"asked,omitempty"`    // the client was asked to run it; likewise
 	Edited   bool      `json:"edited,omitempty"`   // the arguments are not the model's
 
 	Approval  *approval  `json:"approval,omitempty"`

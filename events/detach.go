@@ -95,7 +95,7 @@ func Parts(e Event) []Part {
 		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet,
-		ChatEraseRequested, ChatErased, ContentDeleted:
+		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested:
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func WithParts(e Event, parts []Part) Event {
 		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet,
-		ChatEraseRequested, ChatErased, ContentDeleted:
+		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested:
 	}
 	return e
 }

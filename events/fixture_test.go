@@ -1,6 +1,10 @@
 package events_test
 
-import "github.com/everturn/everturn/events"
+import (
+	"encoding/json"
+
+	"github.com/everturn/everturn/events"
+)
 
 // example is an event twice: with every field set, and with as few as can be.
 type example struct {
@@ -179,6 +183,10 @@ func examples() map[events.Type]example {
 			},
 			events.ToolCompleted{Call: call, Status: events.ToolUnknown},
 		},
+		"action.requested.v1": {
+			events.ActionRequested{Step: step, Calls: []events.CallID{call}, Due: noon},
+			events.ActionRequested{Step: step, Calls: []events.CallID{call}, Due: noon},
+		},
 		"question.asked.v1": {
 			events.QuestionAsked{Call: call, Questions: everyQuestion(), TimeoutMS: 90000, Due: noon},
 			events.QuestionAsked{Call: call, Questions: everyQuestion()[:1], TimeoutMS: 120000, Due: noon},
@@ -228,6 +236,8 @@ func grown() map[events.Type]events.Event {
 	started.Turn, started.Cause, started.Again = 4, events.CauseEdit, 3
 	started.Settings.Body = everyEffective()
 	started.Settings.Body.Limits = *grownSettings().Limits
+	started.Settings.Body.ClientTools = *grownSettings().ClientTools
+	started.Settings.Body.Tools[0].Client = true
 	all := map[events.Type]events.Event{}
 	for _, e := range []events.Event{completed, created, inherited, accepted, started, events.ChatConfigured{Settings: grownSettings()}} {
 		all[e.EventType()] = e
@@ -238,6 +248,7 @@ func grown() map[events.Type]events.Event {
 func grownSettings() events.Settings {
 	s := everySetting()
 	s.Limits.ApprovalMS = 60_000
+	s.ClientTools = &[]events.ClientTool{{Name: "show_map", Description: "Shows a map.", Schema: json.RawMessage(`{"type":"object"}`)}}
 	return s
 }
 

@@ -14,6 +14,10 @@ type Settings struct {
 
 	Approval ApprovalMode `json:"approval,omitempty"`
 	Limits   *Limits      `json:"limits,omitempty"`
+
+	// ClientTools are tools that the client runs itself. They are offered to the
+	// model beside the others, whatever Tools names; nil means those of the chat.
+	ClientTools *[]ClientTool `json:"client_tools,omitempty"`
 }
 
 // Limits bound a turn. Zero means the default.
@@ -36,6 +40,9 @@ func (s Settings) Merge(over Settings) Settings {
 	}
 	if over.Tools != nil {
 		s.Tools = over.Tools
+	}
+	if over.ClientTools != nil {
+		s.ClientTools = over.ClientTools
 	}
 	if over.Approval != "" {
 		s.Approval = over.Approval
@@ -96,6 +103,9 @@ type Effective struct {
 	Tools    []Tool       `json:"tools,omitempty"` // ordered by name
 	Approval ApprovalMode `json:"approval"`
 	Limits   Limits       `json:"limits"`
+
+	// ClientTools describes those among Tools that the client runs itself.
+	ClientTools []ClientTool `json:"client_tools,omitempty"`
 }
 
 // Tool is a tool as a turn may use it. Its description and schema are in the
@@ -112,4 +122,5 @@ type Tool struct {
 	StopAfter  bool   `json:"stop_after,omitempty"`
 	TimeoutMS  int64  `json:"timeout_ms"`
 	Policy     Policy `json:"policy"`
+	Client     bool   `json:"client,omitempty"` // the client runs it, and no runner
 }

@@ -24,6 +24,9 @@ func (o *Orchestrator) fill(ctx context.Context, k events.Key, r *model.Request,
 	p := patience{until: time.Now().Add(fillTime)}
 	for i := range r.Tools {
 		t := &r.Tools[i]
+		if t.Schema != nil {
+			continue // the client's own: the chat itself says what it is
+		}
 		err := o.patiently(ctx, p, func() error {
 			m, err := o.manifest(ctx, t.Manifest)
 			if err == nil {
@@ -139,7 +142,7 @@ func (o *Orchestrator) schemasOf(ctx context.Context, s chat.State, parts []even
 			continue
 		}
 		for _, t := range settings.Tools {
-			if t.Name != p.Name || schemas[t.Manifest] != nil {
+			if t.Name != p.Name || t.Client || schemas[t.Manifest] != nil {
 				continue
 			}
 			m, err := o.manifest(ctx, t.Manifest)

@@ -37,6 +37,7 @@ const (
 	CallRequested      = transcript.CallRequested
 	CallStarted        = transcript.CallStarted
 	CallAsking         = transcript.CallAsking
+	CallClient         = transcript.CallClient
 	TurnRunning        = transcript.TurnRunning
 	TurnCompleted      = transcript.TurnCompleted
 	TurnFailed         = transcript.TurnFailed

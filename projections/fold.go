@@ -160,6 +160,10 @@ func (f *fold) event(e events.Event) {
 			c.Status, c.IsError, c.Truncated, c.Blob, c.RanMS = CallStatus(e.Status), e.IsError, e.Truncated, e.Blob, e.Timing.RanMS
 			c.Result = partsOf(e.Parts)
 		})
+	case events.ActionRequested:
+		for _, id := range e.Calls {
+			f.call(id, func(c *Call) { c.Status, c.Due = CallClient, e.Due })
+		}
 	case events.QuestionAsked:
 		f.call(e.Call, func(c *Call) { c.Status, c.Question = CallAsking, &Question{Questions: e.Questions, Due: e.Due} })
 	case events.QuestionHeld:

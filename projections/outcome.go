@@ -54,7 +54,7 @@ func replyOf(c events.Commit, newest int) protocol.Reply {
 			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet,
-			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
+			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested:
 		}
 	}
 	return r

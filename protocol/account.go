@@ -82,6 +82,6 @@ func Verbs() []Verb {
 		VerbCreate, VerbSend, VerbInterrupt, VerbConfigure, VerbRename,
 		VerbArchive, VerbUnarchive, VerbWithdraw, VerbPromote, VerbEditInput, VerbRetry, VerbContinue,
 		VerbEdit, VerbRegenerate, VerbSelectBranch,
-		VerbFork, VerbImport, VerbApprove, VerbSetMode, VerbAnswer, VerbErase,
+		VerbFork, VerbImport, VerbApprove, VerbSetMode, VerbAnswer, VerbErase, VerbClientResult,
 	}
 }

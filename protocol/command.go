@@ -67,6 +67,9 @@ type Send struct {
 	Parts    []events.Part    `json:"parts"`
 	Mode     events.SendMode  `json:"mode,omitempty"`
 	Settings *events.Settings `json:"settings,omitempty"`
+
+	// ClientTools is short for those in Settings.
+	ClientTools *[]events.ClientTool `json:"client_tools,omitempty"`
 }
 
 // Interrupt stops a turn. Without Turn that is the one that runs when the command
@@ -291,6 +294,8 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 		return decodeBody[SetMode](data)
 	case VerbErase:
 		return decodeBody[Erase](data)
+	case VerbClientResult:
+		return decodeBody[ClientResult](data)
 	}
 	return nil, refuse(events.CodeUnknownVerb, "verb %q", verb)
 }

@@ -20,12 +20,13 @@ const (
 	TimerApproval TimerKind = "approval" // of a call that waits for one
 	TimerErase    TimerKind = "erase"    // of a chat that is to be erased once nothing is open
 	TimerDelete   TimerKind = "delete"   // the content of an erased chat
+	TimerAction   TimerKind = "action"   // the end of waiting for a client's results
 )
 
 // TimerName is a timer's name taken apart. Which fields are set follows from Kind.
 type TimerName struct {
 	Kind    TimerKind
-	Step    events.StepID // of retry
+	Step    events.StepID // of retry and action
 	Attempt int           // of retry: the one that failed
 	Call    events.CallID // of deadline, approval and question
 	Turn    int           // of end
@@ -39,6 +40,8 @@ func (n TimerName) String() string {
 		return string(n.Kind) + "-" + n.Step.Token() + "-" + strconv.Itoa(n.Attempt)
 	case TimerDeadline, TimerApproval:
 		return string(n.Kind) + "-" + n.Call.Token()
+	case TimerAction:
+		return string(n.Kind) + "-" + n.Step.Token()
 	case TimerEnd:
 		return string(n.Kind) + "-" + strconv.Itoa(n.Turn)
 	case TimerQuestion:
@@ -68,6 +71,10 @@ func ParseTimerName(s string) (TimerName, error) {
 			return TimerName{}, fmt.Errorf("timer %.70q: want the number of a turn", s)
 		}
 		return n, nil
+	case TimerAction:
+		step, err := parseStep(rest)
+		n.Step = step
+		return n, err
 	case TimerQuestion:
 		i := strings.LastIndexByte(rest, '-')
 		number, ok := parseNumber(rest[i+1:])
@@ -91,4 +98,17 @@ func ParseTimerName(s string) (TimerName, error) {
 func parseNumber(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == s
+}
+
+// parseStep reads the token of a step.
+func parseStep(token string) (events.StepID, error) {
+	turn, number, _ := strings.Cut(token, "-")
+	id := events.StepID{}
+	var ok [2]bool
+	id.Turn, ok[0] = parseNumber(turn)
+	id.Step, ok[1] = parseNumber(number)
+	if !ok[0] || !ok[1] {
+		return events.StepID{}, fmt.Errorf("step %.70q: want two numbers separated by %q", token, "-")
+	}
+	return id, nil
 }

@@ -18,6 +18,8 @@ func TestTimerNames(t *testing.T) {
 		"approval-3-2-1": {Kind: protocol.TimerApproval, Call: call},
 		"end-3":          {Kind: protocol.TimerEnd, Turn: 3},
 
+		"action-3-2": {Kind: protocol.TimerAction, Step: step},
+
 		"question-3-2-1-1":  {Kind: protocol.TimerQuestion, Call: call, Number: 1},
 		"question-3-2-1-12": {Kind: protocol.TimerQuestion, Call: call, Number: 12},
 		"erase":             {Kind: protocol.TimerErase},
@@ -36,6 +38,7 @@ func TestTimerNamesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
 		"", "-", "retry", "retry-", "retry-3-2", "retry-3-2-1-1", "retry-3-2-a", "retry-3-2--1", "deadline-3-2", "deadline-3.2.1",
+		"action", "action-", "action-3", "action-3-2-1", "action-3-02", "action-3.2",
 		"question", "question-", "question-3-2-1", "question-3-2-1-", "question-3-2-1-x", "question-3-2-1-01", "question--1",
 		"end", "end-", "end--1", "end-+1", "end-01", "end-1-1", "end-x", "End-1", "approval-3-2", "question-3-2-1", "end-99999999999999999999",
 		"erase-", "erase-1", "delete-1-1", "deleted",
@@ -61,6 +64,7 @@ func TestTimerNamesRoundTrip(t *testing.T) {
 			{Kind: protocol.TimerDeadline, Call: events.CallID{Turn: turn, Step: step, Ordinal: last}},
 			{Kind: protocol.TimerApproval, Call: events.CallID{Turn: turn, Step: step, Ordinal: last}},
 			{Kind: protocol.TimerEnd, Turn: turn},
+			{Kind: protocol.TimerAction, Step: events.StepID{Turn: turn, Step: step}},
 			{Kind: protocol.TimerQuestion, Call: events.CallID{Turn: turn, Step: step, Ordinal: last}, Number: number.Draw(t, "number")},
 			{Kind: protocol.TimerErase},
 			{Kind: protocol.TimerDelete},

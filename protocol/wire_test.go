@@ -83,6 +83,8 @@ func TestCommandWire(t *testing.T) {
 		{"full", protocol.Import{V: 1, History: digest, Missing: []events.Digest{digest}, Title: "Trip"}},
 		{"minimal", protocol.Import{V: 1, History: digest}},
 		{"full", protocol.Answer{V: 1, Call: call, Answers: []events.Answer{{Question: "color", Text: "red"}}, Hold: new(true)}},
+		{"full", protocol.ClientResult{V: 1, Call: call, Parts: text("done"), IsError: true}},
+		{"minimal", protocol.ClientResult{V: 1, Call: call, Parts: text("done")}},
 		{"minimal", protocol.Answer{V: 1, Call: call, Answers: []events.Answer{{Question: "color", Text: "red"}}}},
 		{"full", protocol.Approve{
 			V: 1, Call: call, Decision: protocol.DecideApproveForChat, Arguments: digest, Args: json.RawMessage(`{"path":"b.txt"}`),

@@ -188,8 +188,9 @@ type settingsFlags struct {
 	Tools  []string `group:"settings" placeholder:"NAME,..." help:"The only tools that it may call; none is no tool at all."`
 	Steps  int      `group:"settings" placeholder:"N" help:"The most steps before somebody must speak again."`
 
-	Approval     string        `group:"settings" enum:",ask,auto,full" default:"" placeholder:"MODE" help:"Which calls need approval: ask (all that are not read-only), auto (those whose tool wants it) or full (none)."`
-	ApprovalTime time.Duration `group:"settings" placeholder:"DURATION" help:"How long a call waits for approval before it is denied; 24h unless said otherwise."`
+	Approval     string          `group:"settings" enum:",ask,auto,full" default:"" placeholder:"MODE" help:"Which calls need approval: ask (all that are not read-only), auto (those whose tool wants it) or full (none)."`
+	ApprovalTime time.Duration   `group:"settings" placeholder:"DURATION" help:"How long a call waits for approval before it is denied; 24h unless said otherwise."`
+	ClientTools  clientToolsFile `group:"settings" placeholder:"FILE" help:"Tools that you run yourself, as a JSON list; everturn client-result sends what they come to."`
 }
 
 // noTools stands in place of the names of tools.
@@ -197,7 +198,7 @@ const noTools = "none"
 
 // settings are those that were named; nil if none was.
 func (f *settingsFlags) settings() *events.Settings {
-	s := events.Settings{Model: f.Model, System: f.System}
+	s := events.Settings{Model: f.Model, System: f.System, ClientTools: f.ClientTools.tools}
 	if f.Tools != nil {
 		tools := f.Tools
 		if len(tools) == 1 && tools[0] == noTools {
@@ -209,7 +210,7 @@ func (f *settingsFlags) settings() *events.Settings {
 		s.Limits = &events.Limits{Steps: f.Steps, ApprovalMS: f.ApprovalTime.Milliseconds()}
 	}
 	s.Approval = events.ApprovalMode(f.Approval)
-	if s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil && s.Approval == "" {
+	if s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil && s.Approval == "" && s.ClientTools == nil {
 		return nil
 	}
 	return &s

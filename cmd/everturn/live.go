@@ -119,6 +119,11 @@ func (v *liveView) event(e events.Event) {
 		}
 		v.line()
 		v.attachments(e.Parts)
+	case events.ActionRequested:
+		v.line()
+		for _, call := range e.Calls {
+			v.printf("… call %s is the client's to run\n", call)
+		}
 	case events.QuestionAsked:
 		v.question(e)
 	case events.QuestionAnswered:

@@ -32,6 +32,7 @@ type grammar struct {
 	Interrupt   interruptCommand   `cmd:"" help:"Stop a turn."`
 	Retry       retryCommand       `cmd:"" help:"Ask the model once more for the step that failed."`
 	Continue    continueCommand    `cmd:"" help:"Go on where a turn stopped."`
+	ClientOwn   ownResultCommand   `cmd:"" name:"client-result" help:"Send what a tool of the client's own came to."`
 	Answer      answerCommand      `cmd:"" help:"Answer what the assistant asks, or stop the clock of its question."`
 	Withdraw    withdrawCommand    `cmd:"" help:"Take back an input that waits."`
 	Promote     promoteCommand     `cmd:"" help:"Make an input that waits the next."`

@@ -18,6 +18,8 @@ rules:
             {"questions":[
             {"id":"color","header":"Color","text":"Which color?","options":[{"label":"red","description":"like a rose"},{"label":"blue","description":"like the sea"}]},
             {"id":"size","header":"Size","text":"Which size?","options":[{"label":"small","description":"fits anywhere"},{"label":"large","description":"fits all"}]}]}
+  - when: {input: map, step: 1}
+    answer: [{call: {name: show_map, arguments: '{"place":"Oslo"}'}}]
   - answer: [{text: "the tool said: {{result}}"}]
 `
 
@@ -93,5 +95,56 @@ func TestAnswerOfAQuestion(t *testing.T) {
 	}
 	if r := <-talk.ended; r.code != 0 {
 		t.Errorf("chat: code %d: %v", r.code, r.failure)
+	}
+}
+
+// Rule: S4.7.
+func TestAClientRunsItsOwnTool(t *testing.T) {
+	t.Parallel()
+	b := devAsking(t)
+	file := filepath.Join(t.TempDir(), "tools.json")
+	if err := os.WriteFile(file, []byte(`[{"name":"show_map","description":"Shows a map.","schema":{"type":"object"}}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	talk := converse(b, "c1")
+	if _, err := talk.lines.Write([]byte("hello\n")); err != nil {
+		t.Fatal(err)
+	}
+	talk.out.await(t.Context(), "the tool said")
+	b.must("configure", "c1", "--client-tools", file)
+	if _, err := talk.lines.Write([]byte("map\n")); err != nil {
+		t.Fatal(err)
+	}
+	talk.out.await(t.Context(), "is the client's to run")
+	says(t, "the transcript", b.command("", "transcript", "c1").out, "[2.1.1 client]")
+	for _, tt := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"2.1.2", "a map"}, 3, "unknown_call"},
+		{[]string{"2.1.1", "a map of Oslo", "--error"}, 0, ""},
+		{[]string{"2.1.1", "late"}, 4, "already_resolved"},
+	} {
+		r := b.command("", append([]string{"client-result", "c1"}, tt.args...)...)
+		if r.code != tt.code || r.code != 0 && !strings.Contains(r.failure.Error(), tt.says) {
+			t.Errorf("client-result %v: code %d (%v), want %d with %q", tt.args, r.code, r.failure, tt.code, tt.says)
+		}
+	}
+	talk.out.await(t.Context(), "the tool said: a map of Oslo")
+	if err := talk.lines.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-talk.ended; r.code != 0 {
+		t.Errorf("chat: code %d: %v", r.code, r.failure)
+	}
+	for name, text := range map[string]string{"none": "", "nothing": "null", "no list": "{}"} {
+		bad := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := b.command("", "configure", "c1", "--client-tools", bad); r.code != 2 {
+			t.Errorf("%s: code %d: %v", name, r.code, r.failure)
+		}
 	}
 }

@@ -61,6 +61,9 @@ func (d *Driver) Next() chat.Message {
 	if call, ok := d.asking(); ok && d.yes(2) {
 		return d.answer(call)
 	}
+	if step, ok := d.acting(); ok && !d.yes(4) {
+		return d.deliver(step)
+	}
 	switch n := d.chance.IntN(100); {
 	case n < 7:
 		return d.again()
@@ -221,6 +224,9 @@ func (d *Driver) settings() events.Settings {
 		s.Approval = d.mode()
 	}
 	if d.yes(6) {
+		s.ClientTools = &[]events.ClientTool{{Name: ToolClient, Description: "The client's.", Schema: Schema()}}
+	}
+	if d.yes(6) {
 		s.Tools = &[]string{ToolRead, ToolAppend, ToolUnoffered}
 		if !d.yes(3) {
 			s.Tools = &[]string{ToolRead, ToolSolo, chat.ToolAskUser}
@@ -309,6 +315,7 @@ func (d *Driver) call() events.Part {
 	names := []string{
 		ToolRead, ToolRead, ToolRead, ToolCount, ToolPut, ToolPut, ToolAppend, ToolAppend, ToolAppend, ToolBoth, ToolBoth, ToolBoth,
 		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolAsk, ToolUnoffered, chat.ToolAskUser, chat.ToolAskUser, chat.ToolAskUser,
+		ToolClient, ToolClient,
 	}
 	arguments := []string{
 		ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, "", "", "null", ArgumentsWrong, ArgumentsCut, "[]",

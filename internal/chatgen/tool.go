@@ -23,6 +23,7 @@ const (
 	ToolFinish    = "finish" // its success ends the turn
 	ToolAsk       = "ask"    // needs a person
 	ToolUnoffered = "no_such_tool"
+	ToolClient    = "client" // the client's own
 )
 
 // Arguments that the tools' schema takes, and some that it does not.

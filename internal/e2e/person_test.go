@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -23,6 +24,9 @@ rules:
     answer:
       - call: {name: ask_user, arguments: '{"timeout_seconds": 240, "questions": [{"id": "q", "header": "Go", "text": "Go on?",
           "options": [{"label": "yes", "description": "go on"}, {"label": "no", "description": "stop"}]}]}'}
+  - when: {input: show, step: 1}
+    answer:
+      - call: {name: show_map, arguments: '{"place": "Oslo"}'}
   - when: {step: 1}
     answer:
       - text: "Yes."
@@ -34,27 +38,32 @@ rules:
 func askAPerson(t *testing.T, cl *client.Client, r reader, text string) (events.Key, events.QuestionAsked) {
 	t.Helper()
 	chat := client.NewID()
-	settings := events.Settings{Tools: &[]string{"ask_user"}}
+	settings := events.Settings{Tools: &[]string{"ask_user"}, ClientTools: &[]events.ClientTool{
+		{Name: "show_map", Description: "Shows a map.", Schema: json.RawMessage(`{"type": "object"}`)},
+	}}
 	if _, err := cl.Command(patient(t), chat, protocol.Create{V: protocol.Version, Settings: settings}); err != nil {
 		t.Fatal(err)
 	}
 	say(t, cl, chat, text)
 	k := cl.Key(chat)
-	h := r.until(t, k, "a question", func(h history) bool { return h.last("question.asked.v1") })
-	return k, every[events.QuestionAsked](h)[0]
+	h := r.until(t, k, "a question", func(h history) bool { return h.last("question.asked.v1", "action.requested.v1") })
+	return k, append(every[events.QuestionAsked](h), events.QuestionAsked{})[0]
 }
 
 // A person has all the time that was promised, and no more: every process is
-// killed while questions wait. One is due before they are back, and ends as soon
-// as they are; the other still waits for its answer.
+// killed while questions wait, and a client's own tool. One question is due before
+// they are back, and ends as soon as they are; the other still waits for its answer,
+// and the client may still send its result.
 //
-// Rule: S8.
+// Rules: S4.7, S8.
 func TestQuestionsOutliveEveryProcess(t *testing.T) {
 	c := startCluster(t, settings{ackWait: time.Second, script: askingTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()
 	short, asked := askAPerson(t, cl, r, "ask shortly")
 	long, _ := askAPerson(t, cl, r, "ask patiently")
+
+	shown, _ := askAPerson(t, cl, r, "show me a map")
 
 	parts := []string{"projections-1", "orchestrator-1", "orchestrator-2", "toolrunner-1", "toolrunner-2", "server"}
 	for _, name := range parts {
@@ -87,11 +96,19 @@ func TestQuestionsOutliveEveryProcess(t *testing.T) {
 	if answer := every[events.QuestionAnswered](h)[0]; answer.Expired || answer.Answers[0].Text != "why not" {
 		t.Errorf("the answer is %+v", answer)
 	}
-	for _, k := range []events.Key{short, long} {
+	call := events.CallID{Turn: 1, Step: 1, Ordinal: 1}
+	if _, err := cl.ClientResult(patient(t), shown.Chat, call, false, events.Text("a map of Oslo")); err != nil {
+		t.Fatal(err)
+	}
+	h = r.until(t, shown, "the end of its turn", func(h history) bool { return h.ended(1) })
+	if want := "The answer was a map of Oslo"; h.finalText() != want {
+		t.Errorf("the final text is %q, want %q", h.finalText(), want)
+	}
+	for _, k := range []events.Key{short, long, shown} {
 		say(t, cl, k.Chat, "is anybody there?")
 		r.until(t, k, "the end of the next turn", func(h history) bool { return h.ended(2) })
 	}
-	c.check(r, []events.Key{short, long})
+	c.check(r, []events.Key{short, long, shown})
 }
 
 // endsWithin is how long an interrupt may take.

@@ -64,6 +64,8 @@ func about(e events.Event) subject {
 		return subject{call: e.Call, said: fmt.Sprintf("call %s by %s", e.Call, e.Runner)}
 	case events.ToolCompleted:
 		return subject{call: e.Call, said: fmt.Sprintf("call %s: %s", e.Call, e.Status)}
+	case events.ActionRequested:
+		return subject{step: e.Step, said: fmt.Sprintf("%d calls of step %s until %s", len(e.Calls), e.Step, e.Due)}
 	case events.QuestionAsked:
 		return subject{call: e.Call, said: fmt.Sprintf("call %s asks until %s", e.Call, e.Due)}
 	case events.QuestionHeld:

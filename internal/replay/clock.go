@@ -36,6 +36,8 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 			at = e.Deadline.Add(-time.Duration(e.TimeoutMS)*time.Millisecond - events.Dead)
 		case events.ToolStarted:
 			at = e.At
+		case events.ActionRequested:
+			at = e.Due.Add(-events.ActionTimeout)
 		case events.QuestionAsked:
 			at = e.Due.Add(-time.Duration(e.TimeoutMS) * time.Millisecond)
 		case events.QuestionHeld:

@@ -115,6 +115,9 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 	if verb == protocol.VerbAnswer {
 		return h.answersOf(c, of)
 	}
+	if verb == protocol.VerbClientResult {
+		return clientResults(c, of)
+	}
 	switch e := c.Events[0].(type) {
 	case events.CommandRejected:
 		switch {
@@ -175,7 +178,7 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		events.TurnInterrupted, events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.ToolCompleted,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested,
-		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested:
 		// The verb is all that was said, or cannot have had this outcome.
 	}
 	return of(bodyOf(verb, 0)), bodyOf(verb, 0) != nil
@@ -248,8 +251,8 @@ func bodyOf(verb protocol.Verb, turn int) protocol.Body {
 		return protocol.Fork{V: v}
 	case protocol.VerbImport:
 		return protocol.Import{V: v}
-	case protocol.VerbAnswer:
-		return nil // it says which call
+	case protocol.VerbAnswer, protocol.VerbClientResult:
+		return nil // they say which call
 	case protocol.VerbApprove:
 		return protocol.Approve{V: v, Decision: protocol.DecideApprove}
 	case protocol.VerbSetMode:

@@ -213,7 +213,7 @@ func chained(t *testing.T, commits []events.Commit) [][]byte {
 func TestADoctoredLogIsReportedAtItsPlace(t *testing.T) {
 	t.Parallel()
 	found := make(map[events.Type]int)
-	for i := range uint64(400) {
+	for i := range uint64(600) {
 		chance := rand.New(rand.NewPCG(i, 4))
 		log := chatgen.Log(ann, chance, 30)
 		if len(log.Commits) == 0 {
@@ -248,6 +248,13 @@ func TestADoctoredLogIsReportedAtItsPlace(t *testing.T) {
 // what came from outside; nil if there is none.
 func falsified(e events.Event) events.Event {
 	switch e := e.(type) {
+	case events.QuestionAsked:
+		e.Questions = slices.Clone(e.Questions)
+		e.Questions[0].Text = "What else?"
+		return e
+	case events.ActionRequested:
+		e.Calls = append(slices.Clone(e.Calls), e.Calls[0])
+		return e
 	case events.TurnStarted:
 		e.Parent += 3
 		return e

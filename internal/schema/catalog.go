@@ -84,6 +84,7 @@ func commands() []body {
 		command[protocol.Approve]("call", "decision").short(),
 		command[protocol.SetMode]("approval"),
 		command[protocol.Erase]().short(),
+		command[protocol.ClientResult]("call").short(),
 	}
 }
 

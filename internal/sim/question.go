@@ -51,6 +51,7 @@ func mayAsk(body []byte) []byte {
 		return body // one that is refused
 	}
 	create.Settings.Tools = &[]string{toolOnce, toolAgain, toolLookup, toolLast, toolAlone, chat.ToolAskUser}
+	create.Settings.ClientTools = &[]events.ClientTool{{Name: toolClient, Description: "the client's", Schema: json.RawMessage(schema)}}
 	b, err := json.Marshal(create)
 	if err != nil {
 		panic(err) // plain structs only
@@ -72,7 +73,16 @@ func repliesTo(r *rand.Rand) []protocol.Body {
 	hold := func(hold bool) protocol.Answer { return protocol.Answer{V: protocol.Version, Hold: &hold} }
 	answer := protocol.Answer{V: protocol.Version, Answers: []events.Answer{{Question: "q", Text: fmt.Sprintf("answer %d", r.IntN(100))}}}
 	wrong := protocol.Answer{V: protocol.Version, Answers: []events.Answer{{Question: "p", Text: " "}}}
-	switch r.IntN(8) {
+	deliver := func(ordinal int) protocol.ClientResult {
+		return protocol.ClientResult{
+			V: protocol.Version, Call: events.CallID{Ordinal: ordinal}, Parts: []events.Part{events.Text("shown")}, IsError: r.IntN(4) == 0,
+		}
+	}
+	switch r.IntN(12) {
+	case 8, 9:
+		return []protocol.Body{deliver(1), deliver(2)}
+	case 10:
+		return []protocol.Body{deliver(2), deliver(1), deliver(1), deliver(7)}
 	case 0:
 		return []protocol.Body{answer}
 	case 1:
@@ -90,7 +100,11 @@ func repliesTo(r *rand.Rand) []protocol.Body {
 // asked is a command about a question with the call that asks: the newest that is
 // known to.
 func (r *run) asked(c command) command {
-	if protocol.Verb(c.verb) != protocol.VerbAnswer {
+	switch protocol.Verb(c.verb) {
+	case protocol.VerbAnswer:
+	case protocol.VerbClientResult:
+		return r.toDeliver(c)
+	default:
 		return c
 	}
 	var body protocol.Answer
@@ -115,6 +129,33 @@ func (r *run) asked(c command) command {
 	return c
 }
 
+// toDeliver is a client's result of a call of the newest action that is known.
+func (r *run) toDeliver(c command) command {
+	var body protocol.ClientResult
+	if err := json.Unmarshal(c.body, &body); err != nil {
+		panic(err) // it was written above
+	}
+	body.Call.Turn, body.Call.Step = 1, 1
+	if w := r.watch.chats[c.key]; w != nil {
+		for _, commit := range w.commits {
+			for _, e := range commit.Events {
+				if e, ok := e.(events.ActionRequested); ok {
+					body.Call.Turn, body.Call.Step = e.Step.Turn, e.Step.Step
+				}
+			}
+		}
+	}
+	b, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // plain structs only
+	}
+	c.body = b
+	return c
+}
+
+// toolClient is a tool of the clients' own.
+const toolClient = "show"
+
 // asks is an answer of a model that asks people, if it may and likes to: well or
 // badly, alone or beside other calls.
 func (p *provider) asks(draw *rand.Rand, r model.Request) []events.Part {
@@ -124,6 +165,13 @@ func (p *provider) asks(draw *rand.Rand, r model.Request) []events.Part {
 	}
 	if !may || draw.IntN(3) > 0 {
 		return nil
+	}
+	if draw.IntN(3) == 0 { // the client, alone or beside a runner
+		parts := []events.Part{{Type: events.PartCall, Ordinal: 1, Name: toolClient, Arguments: fmt.Sprintf(`{"n":%d}`, draw.IntN(10)), ProviderID: "show"}}
+		if draw.IntN(2) == 0 {
+			parts = append(parts, p.call(draw, 1))
+		}
+		return parts
 	}
 	options := `[{"label":"yes","description":"go on"},{"label":"no","description":"stop"}]`
 	if draw.IntN(8) == 0 {

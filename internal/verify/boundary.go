@@ -1,6 +1,10 @@
 package verify
 
-import "github.com/everturn/everturn/events"
+import (
+	"slices"
+
+	"github.com/everturn/everturn/events"
+)
 
 // boundary judges what must be so whenever a commit ends. All that follows from
 // a message by itself is in its commit, so whatever is still to come waits for
@@ -101,7 +105,14 @@ func (h *history) handsOut(s *step) {
 		h.breaks(RuleSteps, s.closed, "step %s is settled, and neither another step nor the end of turn %d follows", s.id, s.id.Turn)
 		return
 	}
-	for _, c := range h.runnable(s) {
+	runnable := h.runnable(s)
+	if first := s.openCalls()[0]; !first.client.known() && !slices.ContainsFunc(s.openCalls(), func(c *call) bool {
+		return c.approval.waits() || !h.turn.isClients(c)
+	}) {
+		s.reported = true
+		h.breaks(RuleSteps, s.closed, "only calls of the client are open, and it is not asked for %s", describe(first.id, "call"))
+	}
+	for _, c := range runnable {
 		if !c.requested.known() {
 			s.reported = true
 			h.breaks(RuleSteps, s.closed, "%s may run, and is not handed out", describe(c.id, "call"))
@@ -126,7 +137,7 @@ func (h *history) runnable(s *step) []*call {
 	}
 	for _, c := range s.openCalls() {
 		switch {
-		case c.requested.known(), c.approval.waits(), c.question.asked.known(): // for a person: nobody waits for that
+		case c.requested.known(), c.approval.waits(), c.question.asked.known(), h.turn.isClients(c): // for a person, or the client: nobody waits for that
 			continue
 		case alone, !h.turn.parallel(c) && len(list) > 0:
 			return list
@@ -152,6 +163,9 @@ func (h *history) inTurn(c *call) {
 	}
 	for _, other := range h.turn.step.openCalls() {
 		if other == c || other.approval.waits() || other.id.Ordinal > c.id.Ordinal && !other.requested.known() {
+			continue
+		}
+		if h.turn.isClients(other) {
 			continue
 		}
 		if !h.turn.parallel(c) || !h.turn.parallel(other) {

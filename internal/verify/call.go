@@ -26,6 +26,7 @@ type call struct {
 	result    Place
 	status    events.ToolStatus
 	question  question
+	client    Place // where the client was asked for it
 }
 
 // callsOf judges I7 for a completed step and gives its calls.

@@ -80,6 +80,9 @@ func (h *history) timerBrings(e events.Event) (Rule, bool) {
 	case protocol.TimerDeadline:
 		e, ok := e.(events.ToolCompleted)
 		return RuleResults, ok && e.Call == name.Call
+	case protocol.TimerAction:
+		e, ok := e.(events.ToolCompleted)
+		return RuleResults, ok && e.Call.StepID() == name.Step && e.Status == events.ToolTimeout
 	case protocol.TimerQuestion:
 		e, ok := e.(events.QuestionAnswered)
 		return RuleResults, ok && e.Call == name.Call && e.Expired // which of its timers is judged with the answer
@@ -137,6 +140,7 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		protocol.VerbSelectBranch: events.BranchSelected{},
 		protocol.VerbAnswer:       events.QuestionAnswered{},
 		protocol.VerbErase:        events.ChatEraseRequested{},
+		protocol.VerbClientResult: events.ToolCompleted{},
 	}
 	want, known := brings[v]
 	return !known || want.EventType() == e.EventType()
@@ -164,7 +168,8 @@ func leads(e events.Event) (Rule, bool) {
 	case events.ChatCreated, events.ChatInherited, events.CommandRejected, events.CommandNoted: // judged as what they are
 	case events.ChatUnarchived: // an input brings a chat back
 	case events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
-		events.StepRequested, events.ToolRequested, events.ToolCompleted, events.ApprovalRequested, events.QuestionAsked: // they follow
+		events.StepRequested, events.ToolRequested, events.ToolCompleted, events.ApprovalRequested, events.QuestionAsked,
+		events.ActionRequested: // they follow
 	}
 	return "", false
 }

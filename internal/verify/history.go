@@ -160,6 +160,8 @@ func (h *history) event(e events.Event, index int) {
 		h.toolStarted(e)
 	case events.ToolCompleted:
 		h.toolCompleted(e)
+	case events.ActionRequested:
+		h.actionRequested(e)
 	case events.QuestionAsked:
 		h.questionAsked(e)
 	case events.QuestionHeld:

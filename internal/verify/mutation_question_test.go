@@ -145,3 +145,59 @@ func questionMutations() []mutation {
 	}
 	return all
 }
+
+// actionStory is a turn whose client runs tools of its own: it sends a result, the
+// time is over, and it is interrupted.
+func actionStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := chatgen.New(ann)
+	c.Create(events.Settings{ClientTools: &[]events.ClientTool{{Name: chatgen.ToolClient, Schema: chatgen.Schema()}}})
+	c.Send("one")
+	c.Answer(chatgen.Call(chatgen.ToolClient, ""), chatgen.Call(chatgen.ToolRead, ""), chatgen.Call(chatgen.ToolClient, chatgen.ArgumentsValid))
+	c.Claim(call(2), 1)
+	c.Result(call(2), events.ToolOK, "done")
+	c.Deliver(call(3), "done")
+	c.Fire()
+	c.Answer(chatgen.Call(chatgen.ToolClient, ""))
+	c.Interrupt()
+	return over(t, c)
+}
+
+func actionMutations() []mutation {
+	all := []mutation{
+		{rule: verify.RuleSteps, name: "dropped: an action", mutate: func(l log) log { return l.drop(nth[events.ActionRequested](l, 1)) }},
+		{rule: verify.RuleCalls, name: "repeated: an action", mutate: func(l log) log { return l.repeat(nth[events.ActionRequested](l, 1)) }},
+		{rule: verify.RuleResults, name: "repeated: the result of a client", mutate: func(l log) log { return l.repeat(nth[events.ToolCompleted](l, 2)) }},
+		{rule: verify.RuleLicence, name: "moved: an action before the runner's result", mutate: func(l log) log {
+			return l.move(nth[events.ActionRequested](l, 1), nth[events.ToolRequested](l, 1))
+		}},
+		{rule: verify.RuleLicence, name: "changed: an action leaves out a call", mutate: func(l log) log {
+			return change(l, 1, func(e *events.ActionRequested) { e.Calls = e.Calls[:1] })
+		}},
+		{rule: verify.RuleLicence, name: "changed: an action of a runner's tool", mutate: func(l log) log {
+			return change(l, 1, func(e *events.StepCompleted) {
+				e.Parts = slices.Clone(e.Parts)
+				e.Parts[0].Name = chatgen.ToolRead
+			})
+		}},
+		{rule: verify.RuleBounds, name: "changed: a client has too much time", mutate: func(l log) log {
+			return change(l, 1, func(e *events.ActionRequested) { e.Due = e.Due.Add(time.Hour) })
+		}},
+		{rule: verify.RuleResults, name: "changed: a client's result that a timer brought", mutate: func(l log) log {
+			return change(l, 3, func(e *events.ToolCompleted) { e.Status, e.IsError = events.ToolOK, false })
+		}},
+		{rule: verify.RuleLicence, name: "changed: a client's call timed out by itself", mutate: func(l log) log {
+			return change(l, 2, func(e *events.ToolCompleted) { e.Status, e.IsError = events.ToolTimeout, true })
+		}},
+		{rule: verify.RuleLicence, name: "changed: a runner is said to have run a client's call", mutate: func(l log) log {
+			return change(l, 2, func(e *events.ToolCompleted) { e.Runner = "r1" })
+		}},
+		{rule: verify.RuleResults, name: "changed: a client's call is cancelled though it may have been run", mutate: func(l log) log {
+			return change(l, 4, func(e *events.ToolCompleted) { e.Status = events.ToolCancelled })
+		}},
+	}
+	for i := range all {
+		all[i].story = actionStory
+	}
+	return all
+}

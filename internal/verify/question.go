@@ -42,7 +42,7 @@ func (h *history) questionAsked(e events.QuestionAsked) {
 	if _, why := h.barred(c); why != "" {
 		h.breaks(RuleLicence, c.asked, "%s asks a person, though %s", what, why)
 	}
-	if tool, ok := h.turn.tool(c.name); ok && (tool.Group != "" || c.name != toolAskUser) {
+	if tool, ok := h.turn.tool(c.name); ok && (tool.Group != "" || tool.Client || c.name != toolAskUser) {
 		h.breaks(RuleLicence, h.turn.start, "%s asks a person, and its tool %s does not", what, c.name)
 	}
 	if n := len(h.turn.step.calls); n > 1 {

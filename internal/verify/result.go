@@ -40,6 +40,10 @@ func (h *history) settledByRule(c *call, e events.ToolCompleted) {
 		h.askedResult(c, e)
 		return
 	}
+	if c.client.known() {
+		h.clientResult(c, e)
+		return
+	}
 	switch e.Status {
 	case events.ToolOK:
 		h.breaks(RuleLicence, c.asked, "%s succeeded, and no runner says so", what)

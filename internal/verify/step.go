@@ -31,7 +31,8 @@ type step struct {
 
 	stop     events.Stop
 	calls    []*call
-	reported bool // as going nowhere
+	action   Place // where the client was asked
+	reported bool  // as going nowhere
 }
 
 // filtered reports whether a filter refused the answer, which is one.

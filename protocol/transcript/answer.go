@@ -92,6 +92,7 @@ const (
 	CallRequested CallStatus = "requested" // handed out to a tool runner
 	CallStarted   CallStatus = "started"   // a runner has leave to run it
 	CallAsking    CallStatus = "asking"    // a person, whose answer it waits for
+	CallClient    CallStatus = "client"    // the client is to run it and to send its result
 )
 
 // Call is what became of a call.
@@ -105,6 +106,7 @@ type Call struct {
 	Truncated bool          `json:"truncated,omitempty"` // the model read only a part, too
 	Blob      events.Digest `json:"blob,omitempty"`      // of the whole result
 	RanMS     int64         `json:"ran_ms,omitempty"`
+	Due       events.Time   `json:"due,omitzero"`       // of the client's result
 	Question  *Question     `json:"question,omitempty"` // of a call that asks a person
 }
 
