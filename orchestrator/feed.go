@@ -104,6 +104,24 @@ func (p *partial) parts() []events.Part {
 	return parts
 }
 
+const (
+	// lastWordsBy is how long behind the end timer of a turn the feed may still be
+	// asked for what its worker has said, so that the turn ends in time without it.
+	lastWordsBy = 600 * time.Millisecond
+
+	// lastWordsTime is how long the feed is given at least.
+	lastWordsTime = 300 * time.Millisecond
+)
+
+// lastWords is fedPartial for the end timer of a turn: the end is promised, and
+// soon, the words are not.
+func (o *Orchestrator) lastWords(ctx context.Context, t protocol.Timer, step events.StepID, attempt int) []events.Part {
+	left := max(time.Until(t.Due.Time().Add(lastWordsBy)), lastWordsTime)
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	return o.fedPartial(ctx, t.Key(), step, attempt)
+}
+
 // fedPartial is what the feed still has of an attempt whose worker is gone. An
 // empty one is better than a turn that does not end.
 func (o *Orchestrator) fedPartial(ctx context.Context, k events.Key, step events.StepID, attempt int) []events.Part {

@@ -50,7 +50,7 @@ func (o *Orchestrator) fireTimer(ctx context.Context, d protocol.Delivery, t pro
 			return err
 		}
 		if step, attempt, open := e.state.OpenAttempt(); open {
-			due.Partial = o.fedPartial(ctx, t.Key(), step, attempt)
+			due.Partial = o.lastWords(ctx, t, step, attempt)
 		}
 	}
 	if name.Kind == protocol.TimerDelete {
