@@ -36,6 +36,8 @@ leaves; the turn goes on then. /quit leaves, and so does Ctrl-C between turns.
 that answered again; /branch lists what came of each, /branch TURN goes on there.
 /help shows this; a line that begins with // is said with one slash.
 When a call needs your yes, the next line is the answer.
+While a turn runs, /steer TEXT tells it something, /interrupt TEXT stops it and is
+answered next, /rollback TEXT takes it back as well. Other lines wait for its end.
 `
 
 // Run implements the command.
@@ -79,7 +81,10 @@ type talk struct {
 
 	attached []events.Part // go along with the next line
 	lines    <-chan line
-	asking   *asking // what the model asks; the next lines answer it
+	held     *heldLine        // read while a turn ran that it does not concern
+	said     []protocol.Reply // inputs of this talk whose turns are to be shown, besides the one that is
+	rev      uint64           // of the newest commit that was shown
+	asking   *asking          // what the model asks; the next lines answer it
 
 	approving approving // calls that wait for a yes; the next line answers the first
 }
@@ -121,7 +126,9 @@ func (t *talk) run(ctx context.Context) error {
 				fmt.Fprintln(t.s.stdout) // the prompt stands there
 			}
 			return cli.Signalled(sig)
-		case line, ok := <-t.lines:
+		case line, ok := <-t.nextLines():
+			line, ok = t.unread(line, ok)
+			mode, meddling := meddles(line.text)
 			switch {
 			case !ok || line.text == "/quit":
 				return t.verdict(line.err)
@@ -138,11 +145,15 @@ func (t *talk) run(ctx context.Context) error {
 				if err := t.branch(ctx, line.text); err != nil {
 					return err
 				}
+			case meddling != "": // with no turn it only begins one
+				if err := t.say(ctx, mode, meddling); err != nil {
+					return err
+				}
 			case isUnknownCommand(line.text):
 				fmt.Fprintf(t.s.stderr, "there is no %s, so nothing was said; /quit leaves, /help tells more, // begins a line with a slash\n",
 					events.RepairText(strings.Fields(line.text)[0]))
 			default:
-				if err := t.say(ctx, unescaped(line.text)); err != nil {
+				if err := t.say(ctx, events.ModeQueue, unescaped(line.text)); err != nil {
 					return err
 				}
 			}
@@ -175,24 +186,50 @@ func (t *talk) verdict(err error) error {
 
 // say says a line and shows what follows until its turn has ended. Whenever a call
 // waits for somebody, the next of the lines is the answer.
-func (t *talk) say(ctx context.Context, text string) error {
-	try, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
-	parts := append([]events.Part{events.Text(text)}, t.attached...)
-	reply, err := t.client.SendInput(try, t.chat, protocol.Send{Parts: parts, Settings: t.c.settings()})
-	cancel()
-	if t.isAboutAttachments(err) {
-		t.attached = nil // else the next line would be turned down, too
-		return t.unattached(err)
-	}
-	if err != nil {
+func (t *talk) say(ctx context.Context, mode events.SendMode, text string) error {
+	reply, err := t.send(ctx, mode, text)
+	if err != nil || reply.ID == "" {
 		return err
 	}
-	t.attached = nil
 	return t.follow(ctx, reply)
 }
 
-// follow shows what happens until the turn that a reply is about has ended.
+// follow shows what happens until the turn that a reply is about has ended, and
+// those of what was said meanwhile.
 func (t *talk) follow(ctx context.Context, reply protocol.Reply) error {
+	t.said = []protocol.Reply{reply}
+	for len(t.said) > 0 {
+		next := t.said[0]
+		t.said = t.said[1:]
+		if next.Turn == 0 && next.ID != reply.ID && t.rests(ctx) {
+			continue
+		}
+		if err := t.followOne(ctx, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send sends a text, and what was attached along with it. A reply without an id
+// says that it was not sent, and that a person knows why.
+func (t *talk) send(ctx context.Context, mode events.SendMode, text string) (protocol.Reply, error) {
+	try, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
+	parts := append([]events.Part{events.Text(text)}, t.attached...)
+	reply, err := t.client.SendInput(try, t.chat, protocol.Send{Parts: parts, Mode: mode, Settings: t.c.settings()})
+	cancel()
+	if t.isAboutAttachments(err) {
+		t.attached = nil // else the next line would be turned down, too
+		return protocol.Reply{}, t.unattached(err)
+	}
+	if err == nil {
+		t.attached = nil
+	}
+	return reply, err
+}
+
+// followOne shows what happens until the turn that a reply is about has ended.
+func (t *talk) followOne(ctx context.Context, reply protocol.Reply) error {
 	shown := &shownTurn{viewer: t.view, turn: reply.Turn}
 	type result struct {
 		turn client.Outcome
@@ -215,19 +252,24 @@ func (t *talk) follow(ctx context.Context, reply protocol.Reply) error {
 	interrupted := false
 	t.approving = approving{}
 	for {
+		asked := t.asking != nil || len(t.approving.open) > 0
 		lines := t.lines
-		if t.asking == nil && len(t.approving.open) == 0 {
+		if t.held != nil {
 			lines = nil
+		}
+		if asked {
+			lines = t.nextLines()
 		}
 		select {
 		case line, ok := <-lines:
-			if err := t.hear(ctx, line, ok); err != nil {
+			if err := t.during(ctx, asked, line, ok); err != nil {
 				cancel()
 				<-ended
 				return err
 			}
 		case sight := <-sights:
 			shown.see(sight)
+			t.taken(sight)
 			t.notice(ctx, sight)
 			if t.approving.see(sight) {
 				fmt.Fprint(t.s.stderr, t.approving.text())
@@ -245,6 +287,7 @@ func (t *talk) follow(ctx context.Context, reply protocol.Reply) error {
 		case r := <-ended:
 			if r.err == nil {
 				t.end(r.turn)
+				t.shown(r.turn.Turn)
 			}
 			return r.err
 		}

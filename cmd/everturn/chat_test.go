@@ -49,7 +49,7 @@ type conversation struct {
 func converse(b *laptop, chat string) *conversation {
 	read, write := io.Pipe()
 	c := &conversation{
-		laptop: b, out: &buffer{written: make(chan struct{}, 1)}, err: &buffer{},
+		laptop: b, out: &buffer{written: make(chan struct{}, 1)}, err: &buffer{written: make(chan struct{}, 1)},
 		lines: write, signals: make(chan os.Signal, 1), ended: make(chan ran, 1),
 	}
 	go func() {
@@ -84,6 +84,42 @@ func TestTheFirstInterruptEndsTheTurnOnly(t *testing.T) {
 	says(t, "the transcript", c.command("", "transcript", "c1").out, "turn 1 interrupted: interrupted at the command line")
 }
 
+// A line with a slash does something to the turn that runs, and the answer to it
+// is shown when its time comes; any other line waits for the end.
+func TestALineStopsTheTurnThatRuns(t *testing.T) {
+	t.Parallel()
+	c := converse(dev(t), "c1")
+	c.say("wait")
+	c.out.await(t.Context(), "one moment")
+	c.say("/interrupt hello")
+	c.out.await(t.Context(), "you said: hello")
+	c.say("/steer and you?") // no turn runs, or one that ends
+	c.out.await(t.Context(), "you said: and you?")
+	c.say("wait")
+	c.out.await(t.Context(), "[turn 1 was interrupted]")
+	c.say("/rollback never mind")
+	c.out.await(t.Context(), "you said: never mind")
+	c.say("/interrupt ")
+	c.say("/quit")
+	r := <-c.ended
+	if r.code != 0 {
+		t.Errorf("code %d: %v", r.code, r.failure)
+	}
+	says(t, "standard error", r.err, "there is no /interrupt")
+	says(t, "the log", c.log("c1"), `"mode":"interrupt"`, `"mode":"steer"`, `"mode":"rollback"`)
+}
+
+// Lines from a program are told apart as those of a person.
+func TestAScriptSteersAndStops(t *testing.T) {
+	t.Parallel()
+	b := dev(t)
+	r := b.command("wait\n/interrupt hello\nhow are you?\n", "chat", "--chat", "c1")
+	if r.code != 0 {
+		t.Fatalf("code %d: %v", r.code, r.failure)
+	}
+	says(t, "out", r.out, "[turn 1 was interrupted]", "you said: hello\nyou said: how are you?\n")
+}
+
 func TestTheSecondInterruptLeaves(t *testing.T) {
 	t.Parallel()
 	c := converse(dev(t), "c1")
@@ -101,10 +137,10 @@ func TestAnInterruptBetweenTurnsLeaves(t *testing.T) {
 	t.Parallel()
 	c := converse(dev(t), "c1")
 	c.say("hello")
-	// The answer is shown before its turn has ended. An empty line is read between
-	// turns, and the one after it only when that was.
-	c.say("")
-	c.say("")
+	// The answer is shown before its turn has ended; this line is followed between
+	// turns only.
+	c.say("/help")
+	c.err.await(t.Context(), chatHelp)
 	c.signals <- os.Interrupt
 	if r := <-c.ended; r.code != 130 {
 		t.Errorf("code %d: %v", r.code, r.failure)
