@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
 )
 
 // page is a Markdown file on its way.
@@ -204,7 +205,11 @@ func (src *source) commandsPage(root string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.line("```sh\nnats req everturn.cmd.default.$CHAT.%s '%s'\n```\n", verb, short)
+		chat := "$CHAT"
+		if protocol.Verb(verb) == protocol.VerbErase {
+			chat = "another-chat" // whoever types the whole page goes on with the first one
+		}
+		p.line("```sh\nnats req everturn.cmd.default.%s.%s '%s'\n```\n", chat, verb, short)
 		if b.Short == b.Example {
 			p.line("Schema: [`%s.json`](schema/%s.json).\n", b.Name, b.Name)
 			continue
