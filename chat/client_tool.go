@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -110,8 +111,29 @@ func decideClientResult(s State, b protocol.ClientResult, c Command) Decision {
 	if b.IsError {
 		e.Status = events.ToolError
 	}
-	e.Parts, e.Truncated = cutParts(b.Parts, false)
-	return facts(e)
+	d := facts(e)
+	if e.Parts, e.Truncated = cutParts(b.Parts, false); e.Truncated {
+		var whole Content
+		e.Parts, whole = cutWhole(b.Parts)
+		e.Blob, d.Large = whole.Digest, []Content{whole}
+	}
+	d.Events[0] = e
+	return d
+}
+
+// cutWhole is what is shown of a result that is too large, and the whole: the text
+// of all parts, to be stored.
+func cutWhole(parts []events.Part) ([]events.Part, Content) {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(p.Text + p.JSON)
+	}
+	whole := b.String()
+	digest := events.DigestOf([]byte(whole))
+	shown := events.CutMiddle(events.RepairText(whole), events.MaxResultBytes, func(gone int) string {
+		return fmt.Sprintf("\n\n[%d of %d bytes were cut out here; the whole is stored as %s]\n\n", gone, len(whole), digest)
+	})
+	return []events.Part{events.Text(shown)}, Content{Digest: digest, Bytes: []byte(whole)}
 }
 
 // endAction gives the calls that the client did not answer in time their results.

@@ -94,6 +94,21 @@ func TestS4_7_TheClientRunsItsOwnTools(t *testing.T) {
 			s.answer(call("look", "{}"))
 			refusedWith(t, s.deliver(id(1, 2, 1), "a runner's"), events.CodeUnknownCall)
 		}},
+		{"S4.8 a result over its limit is cut in its middle, and the whole is stored", func(t *testing.T, s *story) {
+			s.answer(call("show", ""))
+			parts := []events.Part{events.Text("begin " + strings.Repeat("é", 10<<10)), {Type: events.PartData, JSON: `{"a":"` + strings.Repeat("b", 20<<10) + `"}`}}
+			whole := parts[0].Text + parts[1].JSON
+			d := chat.Handle(s.state, chat.Command{ID: "r", Sequence: 9, Body: protocol.ClientResult{V: 1, Call: id(1, 1, 1), Parts: parts}}, s.at, live())
+			r := find[events.ToolCompleted](t, d.Events)
+			if !r.Truncated || r.Blob != events.DigestOf([]byte(whole)) || len(d.Large) != 1 || string(d.Large[0].Bytes) != whole {
+				t.Fatalf("truncated %t, the whole is %q, %d contents are stored", r.Truncated, r.Blob, len(d.Large))
+			}
+			shown := r.Parts[0].Text
+			if len(r.Parts) != 1 || len(shown) > events.MaxResultBytes || len(shown) < events.MaxResultBytes-16 ||
+				!strings.HasPrefix(shown, "begin ") || !strings.HasSuffix(shown, `b"}`) || !strings.Contains(shown, string(r.Blob)) {
+				t.Errorf("shown: %d parts, the first has %d bytes", len(r.Parts), len(shown))
+			}
+		}},
 		{"at the deadline the rest gets timeout", func(t *testing.T, s *story) {
 			s.answer(call("show", ""), call("pick", ""), call("show", ""))
 			s.deliver(id(1, 1, 2), "done")

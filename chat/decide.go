@@ -55,7 +55,9 @@ func Handle(s State, m Message, at events.Time, live Live) Decision {
 	if len(d.Events) == 0 {
 		return d
 	}
-	d.Events, d.Large = detachLarge(d.Events)
+	var large []Content
+	d.Events, large = detachLarge(d.Events)
+	d.Large = append(d.Large, large...)
 	s = s.clone()
 	s.f.Rev++ // as the commit will
 	next := d.Events

@@ -15,7 +15,11 @@ type Content struct {
 
 // maxEventsBytes is how much of a commit the events of the message itself may
 // take: what they bring about needs room too, above all the settings of a turn.
-const maxEventsBytes = events.MaxCommitBytes - 192<<10
+const maxEventsBytes = events.MaxCommitBytes - maxTurnBytes
+
+// maxTurnBytes is more than the start of a turn can take: instructions, each of
+// whose bytes may take two in JSON, [MaxTools] tools, and the client's own.
+const maxTurnBytes = 192<<10 + events.MaxClientToolsBytes
 
 // detachLarge takes content above [events.MaxInlineBytes] out of the events,
 // and then the largest that is left until they fit into a commit. It happens
@@ -25,6 +29,9 @@ func detachLarge(list []events.Event) ([]events.Event, []Content) {
 	var taken []Content
 	left := 0
 	for i, e := range list {
+		if e, ok := e.(events.InputAccepted); ok && e.Settings != nil {
+			left += events.MaxInlineBytes // settings may be much, too: it is counted what all of it takes
+		}
 		for j, p := range events.Parts(e) {
 			if n := p.ContentBytes(); n > events.MaxInlineBytes {
 				list[i], taken = detachPart(list[i], j, taken)

@@ -50,6 +50,7 @@ type question struct {
 	Timers    int               `json:"timers"` // how many were set; the newest has this number
 	Due       events.Time       `json:"due"`
 	Held      bool              `json:"held"`
+	Ends      events.Time       `json:"ends"`    // when nobody waits any more, however often it is held; 0 before it is
 	LeftMS    int64             `json:"left_ms"` // of the time to answer, while it is held
 }
 
@@ -163,7 +164,8 @@ func (s State) waitingQuestion(id events.CallID, c Command) (*question, *Decisio
 	return nil, &no
 }
 
-// hold stops the clock of a question, or lets it run on.
+// hold stops the clock of a question, or lets it run on. The end that the first hold
+// gave it stays: who holds it again gets no more.
 func (s State) hold(q *question, b protocol.Answer, c Command, at events.Time) Decision {
 	if *b.Hold == q.Held {
 		return noted(c, b.Call.Turn)
@@ -174,6 +176,9 @@ func (s State) hold(q *question, b protocol.Answer, c Command, at events.Time) D
 		e.LeftMS, e.Due = left.Milliseconds(), at.Add(events.MaxHold)
 	} else {
 		e.LeftMS, e.Due = q.LeftMS, at.Add(time.Duration(q.LeftMS)*time.Millisecond)
+	}
+	if q.Ends != 0 {
+		e.Due = min(e.Due, q.Ends)
 	}
 	return facts(e)
 }
@@ -214,21 +219,47 @@ func (q *question) firstOptions() []events.Answer {
 
 // answered is the answer to a call's questions, and the call's result.
 func answered(id events.CallID, answers []events.Answer, expired bool, by string) []events.Event {
-	told := struct {
+	note := ""
+	if expired {
+		note = "Nobody answered in time. The first option of each question was taken."
+	}
+	text, cut := toldAnswers(answers, note)
+	return []events.Event{
+		events.QuestionAnswered{Call: id, Answers: answers, Expired: expired, By: by},
+		events.ToolCompleted{Call: id, Status: events.ToolOK, Parts: []events.Part{events.Text(text)}, Truncated: cut},
+	}
+}
+
+// toldAnswers is what the model reads of answers. Where all of it would be more than
+// a result may have, the middle of each long answer is left out, and the whole
+// stands beside the result, in its [events.QuestionAnswered].
+func toldAnswers(answers []events.Answer, note string) (text string, cut bool) {
+	text = answersJSON(answers, note)
+	for limit := events.MaxResultBytes / max(len(answers), 1); len(text) > events.MaxResultBytes; limit = limit * 3 / 4 {
+		short := slices.Clone(answers)
+		for i := range short {
+			short[i].Text = events.CutMiddle(short[i].Text, limit, func(gone int) string {
+				return fmt.Sprintf(" [%d bytes of the answer were cut out here] ", gone)
+			})
+		}
+		text, cut = answersJSON(short, note), true
+	}
+	return text, cut
+}
+
+// answersJSON leaves <, > and & as they are: nobody puts it into HTML.
+func answersJSON(answers []events.Answer, note string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(struct {
 		Answers []events.Answer `json:"answers"`
 		Note    string          `json:"note,omitempty"`
-	}{Answers: answers}
-	if expired {
-		told.Note = "Nobody answered in time. The first option of each question was taken."
-	}
-	b, err := json.Marshal(told)
+	}{answers, note})
 	if err != nil {
 		panic(fmt.Sprintf("chat: answers without JSON: %v", err)) // plain structs only
 	}
-	return []events.Event{
-		events.QuestionAnswered{Call: id, Answers: answers, Expired: expired, By: by},
-		events.ToolCompleted{Call: id, Status: events.ToolOK, Parts: []events.Part{events.Text(string(b))}},
-	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // expire takes the first options when the question's newest timer is due.
@@ -278,6 +309,9 @@ func (s *State) holdQuestion(e events.QuestionHeld) {
 	c := s.call(e.Call)
 	q := *c.Question
 	q.Rev, q.Timers, q.Due, q.Held, q.LeftMS = s.f.Rev, q.Timers+1, e.Due, e.Held, e.LeftMS
+	if q.Ends == 0 {
+		q.Ends = e.Due
+	}
 	c.Question = &q
 }
 

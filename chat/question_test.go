@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -206,6 +207,55 @@ func TestS8_AModelAsksAPerson(t *testing.T) {
 				t.Errorf("timer %s at %s", timer.Name, timer.Due)
 			}
 			wants(t, s.tell(questionTimer(id(1, 1, 1), 2)), "question.answered", "tool.completed", "step.requested")
+		}},
+		{"who holds it again gets no more time", func(t *testing.T, s *story) {
+			s.answer(call(chat.ToolAskUser, questions("", questionOf("a", 2))))
+			s.at = s.at.Add(time.Minute)
+			ends := find[events.QuestionHeld](t, s.hold(true)).Due
+			for _, wait := range []time.Duration{12 * time.Hour, 11*time.Hour + 59*time.Minute + 30*time.Second} {
+				s.at = s.at.Add(wait)
+				if e := find[events.QuestionHeld](t, s.hold(false)); e.Due != min(s.at.Add(time.Minute), ends) {
+					t.Errorf("released: until %s", e.Due)
+				}
+				s.at = s.at.Add(10 * time.Second)
+				if e := find[events.QuestionHeld](t, s.hold(true)); e.Due != ends {
+					t.Errorf("held again until %s, want %s", e.Due, ends)
+				}
+			}
+			wants(t, s.tell(questionTimer(id(1, 1, 1), 6)), "question.answered", "tool.completed", "step.requested")
+		}},
+		{"S4.8 ★ what the model reads of long answers has its limit", func(t *testing.T, s *story) {
+			for i, tt := range []struct {
+				letter string
+				whole  bool
+			}{
+				{"<", true},
+				{`"`, true},
+				{"漢", false},
+				{"🌍", false},
+				{"\u2028", false}, // six bytes in JSON
+			} {
+				long := "x" + strings.Repeat(tt.letter, events.MaxAnswerChars-2) + "x"
+				s.answer(call(chat.ToolAskUser, questions("", questionOf("a", 2), questionOf("b", 2), questionOf("c", 2))))
+				_, list := s.command(protocol.Answer{V: 1, Call: id(1, i+1, 1), Answers: []events.Answer{
+					{Question: "a", Text: long}, {Question: "b", Text: long}, {Question: "c", Text: long},
+				}})
+				if said := find[events.QuestionAnswered](t, list).Answers; said[2].Text != long {
+					t.Errorf("%q: the log has %d bytes of the answer", tt.letter, len(said[2].Text))
+				}
+				r := find[events.ToolCompleted](t, list)
+				var told struct{ Answers []events.Answer }
+				if err := json.Unmarshal([]byte(r.Parts[0].Text), &told); err != nil || len(told.Answers) != 3 {
+					t.Fatalf("%q: the model is told %q: %v", tt.letter, r.Parts[0].Text, err)
+				}
+				if n := len(r.Parts[0].Text); n > events.MaxResultBytes || n < events.MaxResultBytes/2 && !tt.whole {
+					t.Errorf("%q: the result has %d bytes", tt.letter, n)
+				}
+				last := told.Answers[2].Text
+				if whole := last == long; whole != tt.whole || whole == r.Truncated || !strings.HasSuffix(last, "x") {
+					t.Errorf("%q: whole %t, truncated %t", tt.letter, whole, r.Truncated)
+				}
+			}
 		}},
 		{"one that is held can be answered", func(t *testing.T, s *story) {
 			s.answer(call(chat.ToolAskUser, questions("", questionOf("a", 2))))

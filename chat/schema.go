@@ -88,7 +88,8 @@ func (s *Schema) check(arguments string) string {
 	return "The arguments do not fit the tool's schema:\n" + reasons
 }
 
-// Bounds of a number in arguments and schemas, wide enough for every float64.
+// Bounds of a number in arguments and schemas. Every float64 in its shortest form is
+// within them. One that is written out may not be: the smallest has some 750 digits.
 const (
 	maxNumberChars      = 400
 	maxExponent         = 400

@@ -17,8 +17,9 @@ const (
 	MaxQuestionTimeout     = 240 * time.Second
 	DefaultQuestionTimeout = 120 * time.Second // also in place of one outside of those two
 
-	// MaxHold is how long a question may be held. A chat that waits always has an
-	// end in sight.
+	// MaxHold is how long after it was first held nobody waits for an answer any
+	// more, however often it is let go and held again: a chat that waits always has
+	// an end in sight.
 	MaxHold = 24 * time.Hour
 )
 
@@ -54,7 +55,7 @@ type QuestionAsked struct {
 }
 
 // QuestionHeld says that somebody who looks at a question stopped its clock, or,
-// without Held, let it run on. A question that is held for very long ends, too.
+// without Held, let it run on. Due is never later than [MaxHold] after the first of them.
 type QuestionHeld struct {
 	Call   CallID `json:"call"`
 	Held   bool   `json:"held,omitempty"` // its clock stands still

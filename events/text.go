@@ -77,6 +77,31 @@ func CutText(s string, limit int) string {
 	return s[:limit]
 }
 
+// tailShare says which part of what is left of a cut text comes from its end: a
+// third. Who speaks says what it is about first and how it went last; the middle is
+// what one can miss.
+const tailShare = 3
+
+// CutMiddle is s with its middle cut out so that it has at most limit bytes,
+// marker included. The marker is made from the number of bytes that are gone.
+// A text that fits is left alone.
+func CutMiddle(s string, limit int, marker func(gone int) string) string {
+	if len(s) <= limit {
+		return s
+	}
+	room := limit - len(marker(len(s))) // no number is longer than this one
+	if room <= 0 {
+		return CutText(s, limit)
+	}
+	tail := room / tailShare
+	head := CutText(s, room-tail)
+	start := len(s) - tail
+	for start < len(s) && !utf8.RuneStart(s[start]) {
+		start++
+	}
+	return head + marker(start-len(head)) + s[start:]
+}
+
 // Shorten is s, or its beginning with a sign that there was more: at most limit
 // characters in all.
 func Shorten(s string, limit int) string {

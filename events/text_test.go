@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -89,6 +90,26 @@ func TestCutText(t *testing.T) {
 	} {
 		if got := events.CutText(tt.in, tt.limit); got != tt.want {
 			t.Errorf("CutText(%q, %d) = %q, want %q", tt.in, tt.limit, got, tt.want)
+		}
+	}
+}
+
+func TestCutMiddle(t *testing.T) {
+	t.Parallel()
+	marker := func(gone int) string { return fmt.Sprintf("[%d]", gone) }
+	for _, tt := range []struct {
+		in    string
+		limit int
+		want  string
+	}{
+		{"abcdefghijkl", 12, "abcdefghijkl"},
+		{"abcdefghijklm", 10, "abcd[7]lm"},
+		{"ééééééé", 10, "éé[8]é"},
+		{"abcdefghijkl", 4, "abcd"},
+		{"", 0, ""},
+	} {
+		if got := events.CutMiddle(tt.in, tt.limit, marker); got != tt.want {
+			t.Errorf("CutMiddle(%q, %d) = %q, want %q", tt.in, tt.limit, got, tt.want)
 		}
 	}
 }

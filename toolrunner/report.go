@@ -88,7 +88,7 @@ func (r *Runner) shape(ctx context.Context, k events.Key, res *protocol.Result, 
 	}
 	res.Blob = digest
 	res.Truncated = len(text) > events.MaxResultBytes
-	res.Parts = []events.Part{events.Text(cutMiddle(text, events.MaxResultBytes, cutMarker(len(raw), digest, stored)))}
+	res.Parts = []events.Part{events.Text(events.CutMiddle(text, events.MaxResultBytes, cutMarker(len(raw), digest, stored)))}
 }
 
 // upload stores content, with a few tries: it is worth a wait, but a result

@@ -1,6 +1,8 @@
 package chatgen
 
 import (
+	"strings"
+
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -34,6 +36,8 @@ func (d *Driver) deliver(step events.StepID) chat.Message {
 	case 0:
 	case 1:
 		b.Parts = []events.Part{{Type: events.PartData, JSON: `{"n":1}`}}
+	case 3:
+		b.Parts = []events.Part{events.Text(d.text()), events.Text(strings.Repeat("é", events.MaxResultBytes/2))} // cut
 	case 2:
 		b.Parts = []events.Part{{Type: events.PartImage}} // refused
 	default:

@@ -7,11 +7,12 @@ import (
 
 // clientResults are what a client may have sent. What was wrong with the content
 // only the log can tell.
-func clientResults(c events.Commit, of func(...protocol.Body) []guess) ([]guess, bool) {
+func (h *History) clientResults(c events.Commit, of func(...protocol.Body) []guess) ([]guess, bool) {
 	const v = protocol.Version
 	for _, e := range c.Events {
 		if e, ok := e.(events.ToolCompleted); ok {
-			return of(protocol.ClientResult{V: v, Call: e.Call, Parts: e.Parts, IsError: e.Status == events.ToolError}), true
+			parts, ok := h.whole(c.Key, e)
+			return of(protocol.ClientResult{V: v, Call: e.Call, Parts: parts, IsError: e.Status == events.ToolError}), ok
 		}
 		if e, ok := e.(events.CommandRejected); ok {
 			if call, named := firstCall(e.Message); named && e.Code != events.CodeBadCommand {
@@ -20,4 +21,17 @@ func clientResults(c events.Commit, of func(...protocol.Body) []guess) ([]guess,
 		}
 	}
 	return nil, false
+}
+
+// whole is what was sent of a result, of which the log may have less. False means that
+// it cannot be had.
+func (h *History) whole(k events.Key, e events.ToolCompleted) ([]events.Part, bool) {
+	if e.Blob == "" {
+		return e.Parts, true
+	}
+	if h.options.Blob == nil {
+		return nil, false
+	}
+	content, err := h.options.Blob(k, e.Blob)
+	return []events.Part{events.Text(string(content))}, err == nil
 }

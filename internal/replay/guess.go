@@ -116,7 +116,7 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		return h.answersOf(c, of)
 	}
 	if verb == protocol.VerbClientResult {
-		return clientResults(c, of)
+		return h.clientResults(c, of)
 	}
 	switch e := c.Events[0].(type) {
 	case events.CommandRejected:

@@ -24,6 +24,8 @@ func questionStory(t *testing.T) *chatgen.Chat {
 	c.Hold(call(1), true)
 	c.Wait(time.Hour)
 	c.Hold(call(1), false)
+	c.Wait(10 * time.Second)
+	c.Hold(call(1), true)
 	c.Reply(call(1), chatgen.AnswersOf("blue", "as large as can be")...)
 	c.Answer(chatgen.Call(chat.ToolAskUser, chatgen.ArgumentsQuestion))
 	c.Fire()
@@ -110,6 +112,9 @@ func questionMutations() []mutation {
 		}},
 		{rule: verify.RuleBounds, name: "changed: a question is held for too long", mutate: func(l log) log {
 			return change(l, 1, func(e *events.QuestionHeld) { e.Due = e.Due.Add(time.Hour) })
+		}},
+		{rule: verify.RuleBounds, name: "changed: a question that is held again gains time", mutate: func(l log) log {
+			return change(l, 3, func(e *events.QuestionHeld) { e.Due = e.Due.Add(time.Minute) })
 		}},
 		{rule: verify.RuleResults, name: "changed: an answer to another question", mutate: func(l log) log {
 			return answered(l, 1, func(e *events.QuestionAnswered) { e.Answers[1].Question = "shape" })

@@ -15,6 +15,7 @@ type question struct {
 	event    events.QuestionAsked
 	timers   int // set so far; the newest has this number
 	held     bool
+	ends     events.Time // when nobody waits any more, since it was first held
 	leftMS   int64
 	changed  Place // when it was held or let run on last
 	answered Place
@@ -126,6 +127,12 @@ func (h *history) questionHeld(e events.QuestionHeld) {
 	}
 	if d := e.Due.Sub(h.at); d > wait {
 		h.breaks(RuleBounds, q.asked, "the timer of %s is due in %s, at most %s may be", what, d, wait)
+	}
+	switch {
+	case q.ends == 0:
+		q.ends = e.Due
+	case e.Due > q.ends:
+		h.breaks(RuleBounds, q.changed, "%s is waited for until %s, and its first hold ends at %s", what, e.Due, q.ends)
 	}
 	q.timers++
 	q.held, q.leftMS, q.changed = e.Held, e.LeftMS, h.here

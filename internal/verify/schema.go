@@ -41,6 +41,10 @@ func (s *schemas) of(manifest events.Digest) *jsonschema.Schema {
 }
 
 // compile gives nil for what is no schema.
+//
+// chat.NumberOutOfRange is the code that is checked here. It only guards the checker
+// against what would take it for ever, here and in misfit: to let something pass is
+// the worst that a mistake in it can do, and no rule rests on what it says.
 func compile(raw json.RawMessage) *jsonschema.Schema {
 	const name = "arguments.json"
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
