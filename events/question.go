@@ -55,7 +55,8 @@ type QuestionAsked struct {
 }
 
 // QuestionHeld says that somebody who looks at a question stopped its clock, or,
-// without Held, let it run on. Due is never later than [MaxHold] after the first of them.
+// without Held, let it run on. Due is at most a day after the first of them, however
+// many there are.
 type QuestionHeld struct {
 	Call   CallID `json:"call"`
 	Held   bool   `json:"held,omitempty"` // its clock stands still

@@ -49,7 +49,8 @@ type ToolStarted struct {
 // was none in time. Status tells success from failure, and from not knowing.
 // Nothing that comes afterwards changes it.
 //
-// Parts is shown to the model, cut to [MaxResultBytes]; Blob has all of it.
+// Parts is shown to the model, cut to [MaxResultBytes]; Blob has all of it, except
+// of a question: its question.answered, in the same commit, has the whole answers.
 type ToolCompleted struct {
 	Call      CallID     `json:"call"`
 	Status    ToolStatus `json:"status"`
