@@ -57,19 +57,30 @@ func (s State) siblingStarted(due sibling, at events.Time, live Live) events.Tur
 			inputs = said
 		}
 	}
-	e := s.turnStarted(cause, inputs, at, live)
+	e := s.turnStarted(cause, wishing(inputs, due.Input), at, live)
 	e.Again = due.Of
 	return e
 }
 
-// selectBranch folds a choice.
+// wishing is the inputs of a turn when the one of that id was put among them: what
+// it wishes for counts wherever it stands, where else only the first one's does.
+func wishing(inputs []input, id string) []input {
+	i := waitingAt(inputs, id)
+	if i < 1 || inputs[i].Settings == nil {
+		return inputs
+	}
+	list := slices.Clone(inputs)
+	list[0].Settings = new(wishes(list[0].Settings).Merge(*inputs[i].Settings))
+	return list
+}
+
+// selectBranch folds a choice. What waits in a failed chat waits no longer than
+// until another turn is chosen, unless that one failed, too.
 func (s *State) selectBranch(e events.BranchSelected) {
 	s.moveTip(e.Turn)
 	s.f.Sibling = nil
-	s.f.Waiting = slices.Clone(s.f.Waiting)
-	for i := range s.f.Waiting {
-		s.f.Waiting[i].Rolls = 0 // whatever it was to take back, it follows this choice
-	}
+	chosen := s.ended(e.Turn)
+	s.f.Stalled = s.f.Current == nil && chosen != nil && chosen.Ended == endedFailed
 	if e.Again != 0 {
 		s.f.Sibling = &sibling{Of: e.Again, Input: e.Input, Replaces: e.Replaces}
 	}
@@ -142,6 +153,20 @@ func (s State) leaveFor(e events.BranchSelected, c Command, at events.Time) []ev
 	return list
 }
 
+// dropDue takes back the turn that is due beside another one, for whoever comes to
+// stop the chat. A rollback stays where that was to begin; everybody else goes on
+// from the turn that runs, as if its branch had not been left.
+func (s State) dropDue(rollback bool, c Command, at events.Time) []events.Event {
+	if s.f.Sibling == nil {
+		return nil
+	}
+	to, _ := s.Running()
+	if rollback {
+		to = s.f.Tip
+	}
+	return s.leaveFor(events.BranchSelected{Turn: to}, c, at)
+}
+
 func decideEditTurn(s State, b protocol.Edit, c Command, at events.Time) Decision {
 	parts, wrong := cleanInput(b.Parts)
 	if wrong == "" {
@@ -164,11 +189,9 @@ func decideEditTurn(s State, b protocol.Edit, c Command, at events.Time) Decisio
 	}
 	settings := b.Settings
 	if settings == nil {
-		replaced := t.said()[0]
-		if i := waitingAt(t.said(), b.Input); i >= 0 {
-			replaced = t.said()[i]
+		if first := t.said()[0]; b.Input == "" || b.Input == first.ID { // else that one still wishes for the turn
+			settings = first.Settings
 		}
-		settings = replaced.Settings
 	}
 	d := facts(events.InputAccepted{Input: c.ID, Parts: parts, Mode: events.ModeQueue, By: c.By, Settings: settings})
 	if s.f.Archived {

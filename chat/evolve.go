@@ -163,7 +163,7 @@ func (s *State) acceptInput(e events.InputAccepted) {
 	in := input{ID: e.Input, Parts: e.Parts, Mode: e.Mode, Settings: e.Settings}
 	if s.f.Current == nil {
 		s.f.Stalled = false
-	} else if e.Mode == events.ModeRollback {
+	} else if e.Mode == events.ModeRollback && s.f.Tip == s.f.Current.Number { // else its branch was left already
 		in.Rolls = s.f.Current.Number
 	}
 	s.f.Waiting = with(s.f.Waiting, in)
@@ -180,7 +180,13 @@ func (s *State) startTurn(e events.TurnStarted) {
 			t.Inputs = append(t.Inputs, in)
 		}
 	}
+	if due := s.f.Sibling; due != nil {
+		t.Inputs = wishing(t.Inputs, due.Input)
+	}
 	s.f.Waiting = without(s.f.Waiting, e.Inputs)
+	for i := range s.f.Waiting {
+		s.f.Waiting[i].Rolls = 0 // this turn is where the chat goes on
+	}
 	s.f.Bodies = remembered(s.f.Bodies, e.Settings)
 	s.startPath(e.Turn, e.Parent)
 	s.f.Current, s.f.Stalled, s.f.Sibling = t, false, nil
@@ -283,7 +289,10 @@ func (s *State) remember(c events.Commit) {
 		case events.InputAccepted:
 			r.Input = e.Input
 		case events.BranchSelected:
-			r.Turn, left = s.selected(e), true
+			left = true
+			if r.Input == "" { // else it is answered with the turn that takes it
+				r.Turn = s.selected(e)
+			}
 		case events.TurnStarted:
 			if r.Input == "" || slices.Contains(e.Inputs, r.Input) {
 				r.Turn = e.Turn

@@ -18,6 +18,8 @@ func decideInterrupt(s State, b protocol.Interrupt, c Command, at events.Time) D
 		return rejected(c, events.CodeNotRunning, "no turn is running", "")
 	case b.Turn != 0 && b.Turn != running:
 		return rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d has ended", b.Turn), "")
+	case s.f.Sibling != nil: // else a turn would begin as soon as this one has stopped
+		return facts(s.dropDue(false, c, at)...)
 	case s.Interrupting():
 		return noted(c, running)
 	}

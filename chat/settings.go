@@ -60,12 +60,11 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 	merged := live.Defaults.Merge(s.f.Settings)
 	if t := s.tip(); t != nil {
 		e.Parent = t.Number
-	}
-	if len(inputs) > 0 {
-		if back := s.ended(inputs[0].Rolls); back != nil {
-			e.Parent = back.Parent
+		if s.rolledBack(t.Number) {
+			e.Parent = t.Parent
 		}
-	} else {
+	}
+	if len(inputs) == 0 {
 		merged = merged.Merge(s.wished()) // what was wished for the turn it goes on with
 	}
 	for _, in := range inputs {

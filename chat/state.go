@@ -87,7 +87,8 @@ type input struct {
 	Mode     events.SendMode  `json:"mode"`
 	Settings *events.Settings `json:"settings,omitempty"`
 
-	// Rolls is the turn that ran when the input came to take it back.
+	// Rolls is the turn that ran when the input came to take it back. The next turn
+	// does not follow that one, unless another branch is selected by then.
 	Rolls int `json:"rolls,omitempty"`
 }
 

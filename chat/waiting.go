@@ -80,10 +80,16 @@ func edited(waiting []input, e events.InputEdited) []input {
 // it that were sent in the same way.
 func batch(waiting []input) []input {
 	n := 1
-	for n < len(waiting) && waiting[n].Mode == waiting[0].Mode && waiting[n].Rolls == waiting[0].Rolls {
+	for n < len(waiting) && waiting[n].Mode == waiting[0].Mode {
 		n++
 	}
 	return waiting[:n]
+}
+
+// rolledBack reports whether an input that waits came to take a turn back. The next
+// turn makes that true, also if another input was put in front of this one.
+func (s State) rolledBack(turn int) bool {
+	return slices.ContainsFunc(s.f.Waiting, func(in input) bool { return in.Rolls == turn })
 }
 
 // steer gives what waits to be read by the running turn to its next step, which is
@@ -166,6 +172,9 @@ func (s State) goesAhead(c Command, mode events.SendMode, at events.Time) []even
 		return nil // it starts a turn, with what waits in front of it
 	}
 	list := []events.Event{events.InputPromoted{Input: c.ID, Place: place, Interrupt: running && stops, By: c.By}}
+	if stops {
+		list = append(list, s.dropDue(mode == events.ModeRollback, c, at)...)
+	}
 	if !running || !stops || s.Interrupting() {
 		return list
 	}
@@ -189,10 +198,17 @@ func decidePromote(s State, b protocol.Promote, c Command, at events.Time) Decis
 	}
 	running, open := s.Running()
 	stop := b.Interrupt && open
-	if i == 0 && (!stop || stopsTurns(s.f.Waiting[0].Mode)) && (!stop || s.Interrupting()) {
+	due := s.f.Sibling
+	if due != nil && due.Input == b.Input { // it goes before all that waits
+		return noted(c, running)
+	}
+	if i == 0 && (!stop || stopsTurns(s.f.Waiting[0].Mode) && s.Interrupting() && due == nil) {
 		return noted(c, running)
 	}
 	d := facts(events.InputPromoted{Input: b.Input, Place: 1, Interrupt: stop, By: c.By})
+	if stop {
+		d.Events = append(d.Events, s.dropDue(false, c, at)...)
+	}
 	if stop && !s.Interrupting() {
 		d.Events = append(d.Events, s.stopTurn(events.ReasonNewInput, c.By, at)...)
 	}

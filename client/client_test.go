@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -246,6 +247,64 @@ func TestWhoWaitsForItsTurnIsToldWhenItWillNotCome(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A turn that is due beside another one does not begin if somebody chooses another
+// branch first; whoever waits for it is told so.
+func TestUntilATurnThatDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	t.Run("and whoever waits sees why", func(t *testing.T) {
+		t.Parallel()
+		s := embeddedtest.Start(t, embedded.Options{})
+		i := &installation{T: t, server: s}
+		nc := i.connect()
+		c := client.New(nc, "", "user:ann")
+		key := c.Key("c1")
+		w, err := c.OpenWatcher(t.Context(), key.Chat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		for n, chosen := range []events.BranchSelected{{Again: 1}, {Again: 1, By: "user:bob"}, {Turn: 1}} {
+			commit := events.Commit{ID: fmt.Sprint(n), Key: key, Rev: uint64(5 + n), Cause: events.Cause{Kind: events.CausedByCommand, ID: fmt.Sprint(n), Sequence: uint64(5 + n), Verb: string(protocol.VerbSelectBranch)}, Events: []events.Event{chosen}}
+			b, err := events.Encode(commit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := nc.Publish(protocol.FeedCommitSubject(key), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen := 0
+		_, err = w.Until(t.Context(), protocol.Reply{OK: true, Rev: 5, Turn: 2}, func(client.Sight) { seen++ })
+		if !errors.Is(err, client.ErrNotBegun) || seen != 3 {
+			t.Errorf("got %v after %d commits, want that it did not begin after 3", err, seen)
+		}
+	})
+	t.Run("and whoever waits hears nothing of it", func(t *testing.T) {
+		t.Parallel()
+		i := install(t)
+		chat := i.create()
+		if _, err := i.client.Say(t.Context(), chat, "hello", nil); err != nil {
+			t.Fatal(err)
+		}
+		w, err := i.client.OpenWatcher(t.Context(), chat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Mute(); err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		reply, err := i.client.Command(t.Context(), chat, protocol.Rename{V: protocol.Version, Title: "elsewhere"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply.Turn = 2
+		if _, err := w.Until(t.Context(), reply, nil); !errors.Is(err, client.ErrNotBegun) {
+			t.Errorf("got %v, want that it did not begin", err)
+		}
+	})
 }
 
 // A feed that loses the end of a turn is noticed: the chat is asked how it stands.

@@ -46,14 +46,20 @@ func (c *Client) Say(ctx context.Context, chat, text string, see func(Sight), at
 // ErrWithdrawn means that a sent input was taken back before a turn took it.
 var ErrWithdrawn = errors.New("the input was withdrawn before its turn")
 
+// ErrNotBegun means that a turn which was to begin when another one has ended does
+// not: the chat goes on elsewhere.
+var ErrNotBegun = errors.New("another branch was selected before the turn began")
+
 // Until shows what happens until the turn that takes a sent input has ended, and
-// gives its outcome, or [ErrWithdrawn]. Reply is what [Client.Send] gave after the watching began; see
+// gives its outcome, or [ErrWithdrawn]; of a turn that a reply only names it may
+// be [ErrNotBegun]. Reply is what [Client.Send] gave after the watching began; see
 // may be nil.
 func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sight)) (Outcome, error) {
 	turn := reply.Turn
 	if turn != 0 && reply.Rev > w.rev {
 		w.open = true // so that its end is asked for if nothing is heard of it
 	}
+	due := turn != 0 && reply.Rev > w.rev // for all that was heard of it
 	for {
 		s, err := w.Next(ctx)
 		if err != nil {
@@ -62,8 +68,12 @@ func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sigh
 		if see != nil {
 			see(s)
 		}
+		due = due && (s.Missed == nil || s.Missed.To < reply.Rev) // it may have begun
 		if s.Missed != nil && !s.Missed.Running {
 			found, err := w.turn(ctx, turn, reply)
+			if err == nil && found.Turn == 0 && turn != 0 && s.Missed.To >= reply.Rev {
+				err = ErrNotBegun // nothing runs that it could wait for
+			}
 			if err != nil || found.Status != transcript.TurnRunning {
 				return found, err
 			}
@@ -72,6 +82,9 @@ func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sigh
 			continue
 		}
 		for _, e := range s.Commit.Events {
+			if due, err = stillDue(due, e, turn); err != nil && s.Commit.Rev > reply.Rev {
+				return Outcome{}, err
+			}
 			if taking, ok := takes(e, reply.Input); ok {
 				turn = taking
 			}
@@ -83,6 +96,15 @@ func (w *Watcher) Until(ctx context.Context, reply protocol.Reply, see func(Sigh
 			}
 		}
 	}
+}
+
+// stillDue reports whether a turn that was due is so after e, or gives [ErrNotBegun].
+func stillDue(due bool, e events.Event, turn int) (bool, error) {
+	if e, ok := e.(events.BranchSelected); ok && due && e.Again == 0 {
+		return true, ErrNotBegun
+	}
+	start, ok := e.(events.TurnStarted)
+	return due && (!ok || start.Turn != turn), nil
 }
 
 // takes is the turn that e gives an input to, if it does.

@@ -9,7 +9,7 @@ package events
 // It begins as soon as no turn runs, before anything that waits, and with what
 // Again began with. Input is what takes the place of Replaces there, or without
 // that of everything; it waits until then. A later choice of a branch takes both
-// the place of this one and Input back.
+// the place of this one and Input back, and so does whoever stops the chat.
 type BranchSelected struct {
 	Turn     int    `json:"turn"`
 	Again    int    `json:"again,omitempty"`    // the turn that gets another one beside it

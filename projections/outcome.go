@@ -40,7 +40,10 @@ func replyOf(c events.Commit, newest int) protocol.Reply {
 				r.Turn = e.Step.Turn
 			}
 		case events.BranchSelected:
-			r.Turn, left = selected(e, newest), true
+			left = true
+			if r.Input == "" { // else it is answered with the turn that takes it
+				r.Turn = selected(e, newest)
+			}
 		case events.TurnInterruptRequested:
 			if r.Input == "" && !left { // else it makes room for the turn that takes the input
 				r.Turn = e.Turn

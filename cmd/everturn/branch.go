@@ -168,6 +168,10 @@ func (t *talk) turnedDown(err error) error {
 		fmt.Fprintln(t.s.stderr, "everturn:", rejected)
 		return nil
 	}
+	if errors.Is(err, client.ErrNotBegun) || errors.Is(err, client.ErrWithdrawn) { // by somebody else
+		fmt.Fprintln(t.s.stderr, "everturn:", err)
+		return nil
+	}
 	return err
 }
 

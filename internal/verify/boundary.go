@@ -21,6 +21,7 @@ func (h *history) boundary() {
 		return
 	}
 	h.leaves(t)
+	h.dueStopped()
 	s := t.step
 	h.steeredBehind()
 	if t.stopper != "" && !t.interrupt.known() {

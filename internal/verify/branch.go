@@ -17,6 +17,8 @@ type tree struct {
 	due *events.BranchSelected // with the turn that is to begin, if one is
 	at  Place                  // of the last choice
 
+	stopper string // the newest input that came to stop the chat since then
+
 	said *recent[[]string] // inputs of the newest turns, by number
 }
 
@@ -43,7 +45,7 @@ func (t *tree) start(e events.TurnStarted) {
 		t.said = newRecent[[]string](recentTurns)
 	}
 	t.said.put(strconv.Itoa(e.Turn), e.Inputs)
-	t.tip, t.due = e.Turn, nil
+	t.tip, t.due, t.stopper = e.Turn, nil, ""
 }
 
 func (t *tree) end(number int, how endedTurn) {
@@ -70,9 +72,10 @@ func (t *tree) inputs(number int) ([]string, bool) {
 // branchSelected judges I3 and I13 where another branch is chosen.
 func (h *history) branchSelected(e events.BranchSelected) {
 	t := &h.tree
-	t.at, t.tip, t.due = h.here, e.Turn, nil
-	for i := range h.waiting {
-		h.waiting[i].rolls, h.waiting[i].parent = 0, 0 // it follows this choice
+	h.stays(e)
+	t.at, t.tip, t.due, t.stopper = h.here, e.Turn, nil, ""
+	if h.turn == nil {
+		h.ended.failed = t.get(e.Turn).failed // what waits goes on from there, unless that failed, too
 	}
 	if e.Turn != 0 && !t.has(e.Turn) {
 		h.breaks(RuleTurns, Place{}, "turn %d is selected, which was never started", e.Turn)
@@ -98,12 +101,41 @@ func (h *history) branchSelected(e events.BranchSelected) {
 	}
 }
 
+// stopsDue reports whether a command of that verb may take back what is due.
+func (h *history) stopsDue(verb protocol.Verb) bool {
+	return h.tree.due != nil && (verb == protocol.VerbSend || verb == protocol.VerbPromote || verb == protocol.VerbInterrupt)
+}
+
+// stays judges a choice that came with a stop: it takes back what was due, and
+// stays at the turn that runs or where the other one was to begin.
+func (h *history) stays(e events.BranchSelected) {
+	if !h.stopsDue(protocol.Verb(h.cause.Verb)) {
+		return // judged as the choice that it is
+	}
+	if e.Again != 0 || e.Turn != h.tree.tip && (h.turn == nil || e.Turn != h.turn.number) {
+		h.breaks(RuleTurns, h.tree.at, "turn %d is selected, and nobody asked for it", e.Turn)
+	}
+}
+
+// dueStopped judges that no turn is due any more when somebody came to stop the
+// chat.
+func (h *history) dueStopped() {
+	if t := &h.tree; t.due != nil && t.stopper != "" {
+		h.breaks(RuleInterrupts, t.at, "turn %d is to be answered again, though input %s came to stop the chat", t.due.Again, t.stopper)
+		t.stopper = ""
+	}
+}
+
 // beside judges that a turn follows the tip, and that it is the one that is due
 // beside another if one is. It gives the inputs that it shares with that.
 func (h *history) beside(e events.TurnStarted) []string {
 	t := &h.tree
-	back := len(e.Inputs) > 0 && t.due == nil && h.takesBack(e.Inputs[0]) // judged with what it takes back
-	if !back && e.Parent != t.tip {
+	h.dueStopped()
+	if back := h.takenBack(t.tip); back != nil {
+		if e.Parent != back.parent {
+			h.breaks(RuleOutcomes, back.at, "turn %d is taken back, and turn %d follows turn %d instead of turn %d", back.rolls, e.Turn, e.Parent, back.parent)
+		}
+	} else if e.Parent != t.tip {
 		h.breaks(RuleTurns, t.at, "turn %d follows turn %d, and the tip is turn %d", e.Turn, e.Parent, t.tip)
 	}
 	due := t.due
@@ -139,10 +171,13 @@ func (h *history) beside(e events.TurnStarted) []string {
 	return inputs
 }
 
-// takesBack reports whether an input came to take a turn back.
-func (h *history) takesBack(id string) bool {
-	i := h.findWaiting(id)
-	return i >= 0 && h.waiting[i].rolls != 0
+// takenBack is an input that came to take a turn back, if one waits.
+func (h *history) takenBack(turn int) *waitingInput {
+	i := slices.IndexFunc(h.waiting, func(in waitingInput) bool { return in.rolls != 0 && in.rolls == turn })
+	if i < 0 {
+		return nil
+	}
+	return &h.waiting[i]
 }
 
 // goesWithBranch reports whether e may stand behind the first event of a commit
@@ -155,9 +190,9 @@ func (h *history) goesWithBranch(e events.Event) bool {
 	verb := protocol.Verb(h.cause.Verb)
 	switch e.(type) {
 	case events.BranchSelected:
-		return verb == protocol.VerbEdit || verb == protocol.VerbRegenerate || verb == protocol.VerbSelectBranch || verb == protocol.VerbWithdraw
+		return verb == protocol.VerbEdit || verb == protocol.VerbRegenerate || verb == protocol.VerbSelectBranch || verb == protocol.VerbWithdraw || h.stopsDue(verb)
 	case events.InputWithdrawn:
-		return verb == protocol.VerbEdit
+		return verb == protocol.VerbEdit || h.stopsDue(verb)
 	case events.TurnInterruptRequested:
 		return verb == protocol.VerbEdit || verb == protocol.VerbRegenerate || verb == protocol.VerbSelectBranch
 	default:
@@ -187,5 +222,5 @@ func (h *history) stay() {
 	if h.tree.due != nil && h.turn != nil {
 		h.tree.tip = h.turn.number
 	}
-	h.tree.due = nil
+	h.tree.due, h.tree.stopper = nil, ""
 }

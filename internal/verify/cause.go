@@ -115,8 +115,12 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 	case events.CommandRejected, events.CommandNoted:
 		return true
 	case events.InputWithdrawn:
-		if v == protocol.VerbRegenerate || v == protocol.VerbSelectBranch {
+		if v == protocol.VerbRegenerate || v == protocol.VerbSelectBranch || v == protocol.VerbInterrupt {
 			return true // it was on its way to another branch
+		}
+	case events.BranchSelected:
+		if v == protocol.VerbInterrupt {
+			return true // what was due does not begin
 		}
 	case events.TurnStarted:
 		if v == protocol.VerbRetry || v == protocol.VerbContinue {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
 )
 
 // history is what the checker holds of one chat.
@@ -245,6 +246,8 @@ func (h *history) verdicts(c events.Commit) {
 			h.breaks(RuleCommands, Place{}, "%s in a commit that no command caused", e.EventType())
 		case len(c.Events) > 1:
 			h.breaks(RuleCommands, Place{}, "command %s has %s beside other events", c.Cause.ID, e.EventType())
+		case verb == string(protocol.VerbInterrupt) && h.tree.due != nil && e.EventType() == events.CommandNoted{}.EventType():
+			h.breaks(RuleInterrupts, h.tree.at, "an interrupt lets the turn begin that is due beside turn %d", h.tree.due.Again)
 		case verb != c.Cause.Verb:
 			h.breaks(RuleCommands, Place{}, "%s of verb %q answers a command of verb %q", e.EventType(), verb, c.Cause.Verb)
 		}

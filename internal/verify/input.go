@@ -34,12 +34,12 @@ func (h *history) inputAccepted(e events.InputAccepted) {
 		return
 	}
 	in := waitingInput{id: e.Input, mode: e.Mode, at: h.here}
-	if h.turn != nil && e.Mode == events.ModeRollback {
+	if h.turn != nil && e.Mode == events.ModeRollback && h.tree.tip == h.turn.number {
 		in.rolls, in.parent = h.turn.number, h.turn.parent
 	}
 	h.waiting = append(h.waiting, in)
 	if h.turn != nil && stopsTurns(e.Mode) {
-		h.turn.stopper = e.Input
+		h.turn.stopper, h.tree.stopper = e.Input, e.Input
 	}
 	// One more may be on its way into the turn that starts in the same commit.
 	if limit := events.MaxWaitingInputs; len(h.waiting) > limit+1 || h.turn != nil && len(h.waiting) > limit {
@@ -82,7 +82,7 @@ func (h *history) inputPromoted(e events.InputPromoted) {
 		if h.turn == nil {
 			h.breaks(RuleInterrupts, in.at, "input %s is to stop a turn, and none runs", e.Input)
 		} else {
-			h.turn.stopper = e.Input
+			h.turn.stopper, h.tree.stopper = e.Input, e.Input
 		}
 		if in.mode != events.ModeRollback {
 			in.mode = events.ModeInterrupt
@@ -170,14 +170,11 @@ func (h *history) begins(e events.TurnStarted) {
 	}
 	alike := true
 	for _, in := range h.waiting {
-		alike = alike && in.mode == first.mode && in.rolls == first.rolls
+		alike = alike && in.mode == first.mode
 		if taken := slices.Contains(e.Inputs, in.id); taken != alike {
 			h.breaks(RuleInputs, in.at, "turn %d begins with input %s of mode %s, and input %s of mode %s behind it: taken is %t",
 				e.Turn, first.id, first.mode, in.id, in.mode, taken)
 		}
-	}
-	if first.rolls != 0 && e.Parent != first.parent {
-		h.breaks(RuleOutcomes, first.at, "turn %d takes turn %d back, and follows turn %d instead of turn %d", e.Turn, first.rolls, e.Parent, first.parent)
 	}
 }
 

@@ -37,6 +37,33 @@ func branchStory(t *testing.T) *chatgen.Chat {
 	return c
 }
 
+// stopStory is a chat in which people stop what is due: an edit by an input that
+// interrupts, another answer by one that rolls back, and one by a plain interrupt;
+// then what waits in front of a rollback.
+func stopStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	c.Answer(events.Text("first"))
+	c.Send("two")
+	c.Command(protocol.Edit{V: protocol.Version, Turn: 2, Parts: []events.Part{events.Text("due")}})
+	c.SendAs(events.ModeInterrupt, "three")
+	c.Fire()
+	c.Command(protocol.Regenerate{V: protocol.Version, Turn: 2})
+	c.SendAs(events.ModeRollback, "four")
+	c.Fire()
+	c.Command(protocol.Regenerate{V: protocol.Version, Turn: 4})
+	c.Command(protocol.Interrupt{V: protocol.Version, Turn: 4})
+	c.Fire()
+	c.Send("five")
+	waits := c.Send("six")
+	c.SendAs(events.ModeRollback, "seven")
+	c.Command(protocol.Promote{V: protocol.Version, Input: waits})
+	c.Fire()
+	c.Answer(events.Text("six it is"))
+	c.Answer(events.Text("seven it is"))
+	return over(t, c)
+}
+
 // branchMutations are those of the tree that turns form.
 func branchMutations() []mutation {
 	return []mutation{
@@ -73,6 +100,23 @@ func branchMutations() []mutation {
 		}},
 		{verify.RuleInputs, "changed: the input that an edit replaces", branchStory, func(l log) log {
 			return change(l, 1, func(e *events.BranchSelected) { e.Replaces = "nobody's" })
+		}},
+		{verify.RuleInterrupts, "dropped: that what is due is taken back by an input that interrupts", stopStory, func(l log) log {
+			return l.drop(nth[events.BranchSelected](l, 2))
+		}},
+		{verify.RuleInterrupts, "changed: an interrupt that lets what is due begin", stopStory, func(l log) log {
+			s := nth[events.BranchSelected](l, 6)
+			l[s.commit].Events[0] = events.CommandNoted{Verb: string(protocol.VerbInterrupt), Turn: 4}
+			return l
+		}},
+		{verify.RuleTurns, "changed: where a rollback of what was due stays", stopStory, func(l log) log {
+			return change(l, 4, func(e *events.BranchSelected) { e.Turn = 2 })
+		}},
+		{verify.RuleOutcomes, "changed: the parent of what was put in front of a rollback", stopStory, func(l log) log {
+			return change(l, 6, func(e *events.TurnStarted) { e.Parent = 5 })
+		}},
+		{verify.RuleTurns, "changed: the parent of the rollback behind it", stopStory, func(l log) log {
+			return change(l, 7, func(e *events.TurnStarted) { e.Parent = 4 })
 		}},
 		{verify.RuleCommands, "moved: a choice to a command that makes none", branchStory, func(l log) log {
 			return l.move(nth[events.BranchSelected](l, 5), nth[events.StepRequested](l, 6))

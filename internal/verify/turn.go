@@ -79,6 +79,9 @@ func (h *history) turnStarted(e events.TurnStarted) {
 	}
 	h.take(e.Inputs, h.beside(e))
 	h.tree.start(e)
+	for i := range h.waiting {
+		h.waiting[i].rolls = 0 // the chat goes on here
+	}
 	h.turn = &turn{
 		number: e.Turn, parent: e.Parent, cause: e.Cause, start: h.here, settings: h.recordedSettings(e.Settings), rules: e.Rules,
 	}
