@@ -47,20 +47,16 @@ func (c *call) waits() bool {
 	return c.open() && c.Approval != nil && c.Approval.Decision == ""
 }
 
+// taken reports whether the call was let go already: a runner or the client has it,
+// and what has begun cannot be asked about any more.
+func (c *call) taken() bool { return c.Requested != nil || c.Asked }
+
 // permissions are what was granted with the call.
 func (c *call) permissions() events.Permissions {
 	if c.Approval == nil {
 		return events.Permissions{}
 	}
 	return c.Approval.Permissions
-}
-
-// mode is the approval mode in force in a turn.
-func (s State) mode(t *turn) events.ApprovalMode {
-	if t.Approval != "" {
-		return t.Approval
-	}
-	return s.effective(t).Approval
 }
 
 // needsPerson reports whether a call of that tool waits until somebody approves it.
@@ -81,7 +77,7 @@ func (s State) asks(at events.Time) []events.Event {
 	for i := range st.Calls {
 		c := &st.Calls[i]
 		tool, _ := findTool(settings, c.Tool)
-		if !c.open() || c.Approval != nil || c.Requested != nil || !s.needsPerson(t, tool) {
+		if !c.open() || c.Approval != nil || c.taken() || !s.needsPerson(t, tool) {
 			continue
 		}
 		list = append(list, events.ApprovalRequested{
@@ -259,19 +255,6 @@ func (s State) edited(c *call, raw json.RawMessage, schemas map[events.Digest]*S
 	return []events.Part{p}, ""
 }
 
-// decideSetMode changes which calls need a person.
-func decideSetMode(s State, b protocol.SetMode, c Command) Decision {
-	switch b.Approval {
-	case events.ApprovalAsk, events.ApprovalAuto, events.ApprovalFull:
-	default:
-		return rejected(c, events.CodeInvalidSettings, fmt.Sprintf("approval: %.20q, want ask, auto or full", b.Approval), "")
-	}
-	if s.f.Settings.Approval == b.Approval && (s.f.Current == nil || s.mode(s.f.Current) == b.Approval) {
-		return noted(c, 0)
-	}
-	return facts(events.ModeSet{Approval: b.Approval, By: c.By})
-}
-
 // stands says in a word how a call stands.
 func (c *call) stands() string {
 	switch {
@@ -332,24 +315,12 @@ func (s *State) resolveApproval(e events.ApprovalResolved) {
 	s.f.Allowed = with(kept, next)
 }
 
-// setMode changes the mode of the open turn and of all later ones.
-func (s *State) setMode(e events.ModeSet) {
-	if e.Approval == "" {
-		return
-	}
-	s.f.Settings.Approval = e.Approval
-	if s.f.Current != nil {
-		s.f.Current.Approval = e.Approval
-		s.f.Current.Rules = max(s.f.Current.Rules, rulesApprovals)
-	}
-}
-
 // misfitApproval says why a question about a call cannot be folded.
 func (s State) misfitApproval(id events.CallID) string {
 	if wrong := s.misfitCall(id); wrong != "" {
 		return wrong
 	}
-	if c := s.call(id); c.Approval != nil || c.Requested != nil {
+	if c := s.call(id); c.Approval != nil || c.taken() {
 		return fmt.Sprintf("call %s was judged before", id)
 	}
 	return ""
@@ -373,6 +344,3 @@ func (s State) misfitDecision(e events.ApprovalResolved) string {
 	}
 	return ""
 }
-
-// ApprovalMode is the mode that was set for the chat; empty if none was.
-func (s State) ApprovalMode() events.ApprovalMode { return s.f.Settings.Approval }

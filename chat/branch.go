@@ -57,20 +57,20 @@ func (s State) siblingStarted(due sibling, at events.Time, live Live) events.Tur
 			inputs = said
 		}
 	}
-	e := s.turnStarted(cause, wishing(inputs, due.Input), at, live)
+	e := s.turnStarted(cause, s.wishing(inputs, due.Input), at, live)
 	e.Again = due.Of
 	return e
 }
 
 // wishing is the inputs of a turn when the one of that id was put among them: what
 // it wishes for counts wherever it stands, where else only the first one's does.
-func wishing(inputs []input, id string) []input {
+func (s State) wishing(inputs []input, id string) []input {
 	i := waitingAt(inputs, id)
 	if i < 1 || inputs[i].Settings == nil {
 		return inputs
 	}
 	list := slices.Clone(inputs)
-	list[0].Settings = new(wishes(list[0].Settings).Merge(*inputs[i].Settings))
+	list[0].Settings, list[0].Modes = new(s.wishedBy(list[0]).Merge(s.wishedBy(inputs[i]))), s.f.Modes
 	return list
 }
 
@@ -84,18 +84,6 @@ func (s *State) selectBranch(e events.BranchSelected) {
 	if e.Again != 0 {
 		s.f.Sibling = &sibling{Of: e.Again, Input: e.Input, Replaces: e.Replaces}
 	}
-}
-
-// selected is the turn that a choice is answered with: for the input of an edit
-// none, before a turn has taken it; else the one that is due next.
-func (s State) selected(e events.BranchSelected) int {
-	switch {
-	case e.Input != "":
-		return 0
-	case e.Again != 0:
-		return s.newest() + 1
-	}
-	return e.Turn
 }
 
 // forgetSibling is for a chat that goes on from here: what is due in the other one
@@ -190,7 +178,9 @@ func decideEditTurn(s State, b protocol.Edit, c Command, at events.Time) Decisio
 	settings := b.Settings
 	if settings == nil {
 		if first := t.said()[0]; b.Input == "" || b.Input == first.ID { // else that one still wishes for the turn
-			settings = first.Settings
+			if first.Settings != nil {
+				settings = new(s.wishedBy(first))
+			}
 		}
 	}
 	d := facts(events.InputAccepted{Input: c.ID, Parts: parts, Mode: events.ModeQueue, By: c.By, Settings: settings})

@@ -160,7 +160,7 @@ func (s *State) fold(e events.Event) {
 }
 
 func (s *State) acceptInput(e events.InputAccepted) {
-	in := input{ID: e.Input, Parts: e.Parts, Mode: e.Mode, Settings: e.Settings}
+	in := input{ID: e.Input, Parts: e.Parts, Mode: e.Mode, Settings: e.Settings, Modes: s.f.Modes}
 	if s.f.Current == nil {
 		s.f.Stalled = false
 	} else if e.Mode == events.ModeRollback && s.f.Tip == s.f.Current.Number { // else its branch was left already
@@ -181,7 +181,7 @@ func (s *State) startTurn(e events.TurnStarted) {
 		}
 	}
 	if due := s.f.Sibling; due != nil {
-		t.Inputs = wishing(t.Inputs, due.Input)
+		t.Inputs = s.wishing(t.Inputs, due.Input)
 	}
 	s.f.Waiting = without(s.f.Waiting, e.Inputs)
 	for i := range s.f.Waiting {
@@ -277,53 +277,18 @@ func (s *State) failStep(e events.StepFailed) {
 	s.spent(e.Step, e.Usage)
 }
 
-// remember puts the outcome of the command that caused c into the ring. The turn
-// that an input stops is not the one it is answered with: that one takes it.
+// remember puts the outcome of the command that caused c into the ring.
 func (s *State) remember(c events.Commit) {
-	r, left := protocol.Reply{ID: c.Cause.ID, OK: true, Rev: c.Rev}, false
+	r := protocol.ReplyOf(c, s.newest())
 	asked := false // to erase the chat
 	for _, e := range c.Events {
-		switch e := e.(type) {
-		case events.ChatCreated, events.ChatInherited:
+		_, created := e.(events.ChatCreated)
+		_, inherited := e.(events.ChatInherited)
+		if created || inherited {
 			s.f.Created = c.Cause.Sequence
-		case events.InputAccepted:
-			r.Input = e.Input
-		case events.BranchSelected:
-			left = true
-			if r.Input == "" { // else it is answered with the turn that takes it
-				r.Turn = s.selected(e)
-			}
-		case events.TurnStarted:
-			if r.Input == "" || slices.Contains(e.Inputs, r.Input) {
-				r.Turn = e.Turn
-			}
-		case events.InputSteered:
-			if slices.Contains(e.Inputs, r.Input) {
-				r.Turn = e.Step.Turn
-			}
-		case events.TurnInterruptRequested:
-			if r.Input == "" && !left { // else it is not about this one
-				r.Turn = e.Turn
-			}
-		case events.ChatEraseRequested:
-			asked = true
-		case events.CommandNoted:
-			r.Turn = e.Turn
-		case events.ApprovalResolved:
-			r.Turn = e.Call.Turn
-		case events.CommandRejected:
-			r.OK, r.Code, r.Message, r.Status = false, e.Code, e.Message, e.Status
-		case events.QuestionHeld:
-			r.Turn = e.Call.Turn
-		case events.QuestionAnswered:
-			r.Turn = e.Call.Turn
-		case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
-			events.ChatErased, events.ContentDeleted,
-			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
-			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
-			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet,
-			events.ActionRequested:
 		}
+		_, erases := e.(events.ChatEraseRequested)
+		asked = asked || erases
 	}
 	if asked && s.f.Erasure != nil {
 		s.f.Erasure.Command, s.f.Erasure.Turn = r.ID, r.Turn

@@ -108,10 +108,7 @@ func (s State) wished() events.Settings {
 		if len(past.Inputs) == 0 {
 			continue
 		}
-		if past.Inputs[0].Settings == nil {
-			break
-		}
-		return *past.Inputs[0].Settings
+		return s.wishedBy(past.Inputs[0])
 	}
 	return events.Settings{}
 }

@@ -64,14 +64,13 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 			e.Parent = t.Parent
 		}
 	}
-	if len(inputs) == 0 {
+	if len(inputs) > 0 {
+		merged = merged.Merge(s.wishedBy(inputs[0]))
+	} else {
 		merged = merged.Merge(s.wished()) // what was wished for the turn it goes on with
 	}
 	for _, in := range inputs {
 		e.Inputs = append(e.Inputs, in.ID)
-	}
-	if len(inputs) > 0 && inputs[0].Settings != nil {
-		merged = merged.Merge(*inputs[0].Settings)
 	}
 	effective := resolve(merged, live)
 	e.Rules, e.Settings.Digest = RulesOf(effective), digestOf(effective)

@@ -51,6 +51,7 @@ type fields struct {
 	Decided  uint64            `json:"decided"`            // see [State.Decided]
 	Commands []*protocol.Reply `json:"commands,omitempty"` // copied for each command, so without what they hold
 	Settings events.Settings   `json:"settings"`
+	Modes    int               `json:"modes,omitempty"` // how often an approval mode was set
 	Bodies   []body            `json:"bodies,omitempty"`
 	Archived bool              `json:"archived"`
 	Allowed  []allowed         `json:"allowed,omitempty"` // calls that were approved for the whole chat, the newest last
@@ -86,6 +87,9 @@ type input struct {
 	Parts    []events.Part    `json:"parts,omitempty"`
 	Mode     events.SendMode  `json:"mode"`
 	Settings *events.Settings `json:"settings,omitempty"`
+
+	// Modes is how often an approval mode had been set when the input came.
+	Modes int `json:"modes,omitempty"`
 
 	// Rolls is the turn that ran when the input came to take it back. The next turn
 	// does not follow that one, unless another branch is selected by then.

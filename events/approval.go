@@ -70,7 +70,8 @@ type Permissions struct {
 }
 
 // ModeSet says which calls need a person from now on: those of the open turn that
-// are not judged yet, what waits already, and all later turns.
+// are not judged yet, what waits already, and all later turns, until somebody asks
+// for another mode. What was said in another one before does not bring that back.
 type ModeSet struct {
 	Approval ApprovalMode `json:"approval,omitempty"`
 	By       string       `json:"by,omitempty"`

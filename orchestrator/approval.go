@@ -19,8 +19,8 @@ func (o *Orchestrator) judging(ctx context.Context, s chat.State, c chat.Command
 		return nil, nil //nolint:nilnil // nothing is to be judged
 	}
 	tool, called := s.ToolOf(b.Call)
-	if !called {
-		return nil, nil //nolint:nilnil // the chat says what is wrong
+	if !called || tool.Client {
+		return nil, nil //nolint:nilnil // the chat says what is wrong, and has what its client said of a tool
 	}
 	if !p.until.IsZero() {
 		var cancel context.CancelFunc

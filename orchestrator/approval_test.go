@@ -1,12 +1,15 @@
 package orchestrator_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -82,6 +85,38 @@ func TestS7_4_TheEndOfTheWaitingSurvivesItsOrchestrator(t *testing.T) {
 		decided := eventsOf[events.ApprovalResolved](r, chatA)
 		if len(decided) != 1 || decided[0].By != events.ResolvedByDeadline || decided[0].Decision != events.ApprovalDenied {
 			t.Errorf("decided %+v", decided)
+		}
+	})
+}
+
+// What a client said of its tools is in the log, and nowhere else.
+func TestS7_1_EditedArgumentsOfAClientToolNeedNoManifest(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, func(r *rig) {
+		m := answers(calls("show", `{"n":1}`), says("done"))
+		var logged bytes.Buffer
+		o := r.start(m, func(c *orchestrator.Config, _ *orchestrator.Bus) {
+			c.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelError}))
+		})
+		show := events.ClientTool{Name: "show", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
+		r.do(chatA, protocol.Create{V: protocol.Version, Settings: events.Settings{
+			Approval: events.ApprovalAsk, ClientTools: &[]events.ClientTool{show},
+		}})
+		r.do(chatA, send("show it"))
+		r.eventually("it is asked", func() bool { return r.has(chatA, "approval.requested.v1") })
+		edit := protocol.Approve{V: protocol.Version, Call: first, Decision: protocol.DecideApprove, Args: json.RawMessage(`{"n":"two"}`)}
+		if no := r.outcome(chatA, edit); no.Code != events.CodeInvalidAnswer {
+			t.Errorf("arguments that do not fit: %+v", no)
+		}
+		edit.Args = json.RawMessage(`{"n":2}`)
+		if yes := r.do(chatA, edit); !yes.OK {
+			t.Errorf("outcome %+v", yes)
+		}
+		o.process.Kill()
+		<-o.ended
+		if logged.Len() > 0 {
+			t.Errorf("logged %s", logged.String())
 		}
 	})
 }

@@ -166,15 +166,3 @@ func plain(parts []Part) []events.Part {
 	}
 	return list
 }
-
-// selected is the turn that a choice is answered with: for the input of an edit
-// none, before a turn has taken it; else the one that is due next.
-func selected(e events.BranchSelected, newest int) int {
-	switch {
-	case e.Input != "":
-		return 0
-	case e.Again != 0:
-		return newest + 1
-	}
-	return e.Turn
-}

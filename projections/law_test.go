@@ -92,6 +92,37 @@ func settled(t *testing.T, whole projections.Transcript) {
 	}
 }
 
+// Whoever asks what became of a command is told the same: by who decided it, and by
+// who reads what was decided.
+func TestACommandHasOneOutcome(t *testing.T) {
+	t.Parallel()
+
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			chat := chatgen.Log(ann, rand.New(rand.NewPCG(seed, 3)), 80)
+			b := &book{}
+			for _, c := range chat.Commits {
+				b.write(ann, c.Cause, c.Events...)
+			}
+			if !chat.State.Exists() {
+				return
+			}
+			p := open(t, b, blobs(chat.Blobs))
+			for _, c := range chat.Commits {
+				want, decided := chat.State.Outcome(c.Cause.ID)
+				if !decided {
+					continue
+				}
+				got, err := p.Command(t.Context(), ann.Tenant, projections.CommandRequest{Chat: ann.Chat, ID: c.Cause.ID})
+				if diff := cmp.Diff(want, got); err != nil || diff != "" {
+					t.Errorf("%s (-decided +read): %v\n%s", c.Cause.Verb, err, diff)
+				}
+			}
+		})
+	}
+}
+
 // A fold never judges: events in any order make a transcript, if not a sensible one.
 func TestNoOrderOfEventsBreaksATranscript(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,11 @@ func (c *setModeCommand) Run(s *surroundings) error {
 type approving struct {
 	open   []events.ApprovalRequested
 	called map[events.CallID]events.Part
+
+	// put is the call that the next line is about: the one that was asked about
+	// when there was none. If that is decided elsewhere, whoever types may not have
+	// seen which question stands there now.
+	put events.CallID
 }
 
 // see notes what a commit says, and reports whether there is another question to
@@ -116,6 +122,26 @@ func (q *approving) first() events.CallID {
 		return events.CallID{}
 	}
 	return q.open[0].Call
+}
+
+// ask puts the question about the first call.
+func (q *approving) ask(out io.Writer) {
+	if q.put == (events.CallID{}) {
+		q.put = q.first()
+	}
+	fmt.Fprint(out, q.text())
+}
+
+// misses reports whether the line that was read was about another call than the
+// first, which is asked about again then.
+func (q *approving) misses(out io.Writer) bool {
+	if q.put == q.first() {
+		return false
+	}
+	fmt.Fprintf(out, "call %s was decided elsewhere, so this is taken for no answer about call %s\n", q.put, q.first())
+	q.put = events.CallID{}
+	q.ask(out)
+	return true
 }
 
 const answersHelp = "y: yes; a: yes, and always in this chat; n [why]: no; s [why]: no, and stop; or other arguments, as {…}"
@@ -177,9 +203,12 @@ func (t *talk) hear(ctx context.Context, l line, ok bool) error {
 // if it says nothing about it or was turned down.
 func (t *talk) decide(ctx context.Context, text string) error {
 	q := &t.approving
+	if q.misses(t.s.stderr) {
+		return nil
+	}
 	b, ok := q.answerIn(text)
 	if !ok {
-		fmt.Fprint(t.s.stderr, q.text())
+		q.ask(t.s.stderr)
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
@@ -190,12 +219,13 @@ func (t *talk) decide(ctx context.Context, text string) error {
 	case err != nil && !isRejected:
 		return err
 	case err == nil, rejected.Code == events.CodeAlreadyResolved: // or somebody else was first: the commit says what was decided
+		q.put = events.CallID{}
 		q.close(b.Call) // before the next line is read, which is no answer to it
 	default:
 		fmt.Fprintln(t.s.stderr, "everturn:", events.RepairText(err.Error()))
 	}
 	if len(q.open) > 0 {
-		fmt.Fprint(t.s.stderr, q.text())
+		q.ask(t.s.stderr)
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/tools"
@@ -110,5 +114,32 @@ func TestApprovalsAtTheCommandLine(t *testing.T) {
 	says(t, "the transcript", b.command("", "transcript", "c1").out, "turn 2 interrupted: enough")
 	if r := b.command("note\n", "chat", "--chat", "c1"); r.code != 0 || strings.Contains(r.err, "wants to run") {
 		t.Errorf("in mode full: code %d, %s", r.code, r.err)
+	}
+}
+
+// A line answers the question that was put when it began to be typed, and no other.
+func TestALineIsNoAnswerToAQuestionThatCameMeanwhile(t *testing.T) {
+	t.Parallel()
+	call := func(ordinal int) events.CallID { return events.CallID{Turn: 1, Step: 1, Ordinal: ordinal} }
+	see := func(q *approving, out io.Writer, list ...events.Event) {
+		if q.see(client.Sight{Commit: &events.Commit{Events: list}}) {
+			q.ask(out)
+		}
+	}
+	var out bytes.Buffer
+	talk := &talk{s: &surroundings{stderr: &out}} // without a client: nothing may be told to the chat
+	q := &talk.approving
+	see(q, &out, events.ApprovalRequested{Call: call(1), Tool: "look"}, events.ApprovalRequested{Call: call(2), Tool: "pay"})
+	see(q, &out, events.ApprovalResolved{Call: call(1)}) // by somebody else, while "y" is typed
+	out.Reset()
+	if err := talk.decide(t.Context(), "y"); err != nil {
+		t.Fatal(err)
+	}
+	says(t, "what is said instead", out.String(), "call 1.1.1 was decided elsewhere", "call 1.1.2 wants to run: pay")
+	if q.misses(&out) {
+		t.Error("the line after that is no answer either")
+	}
+	if b, ok := q.answerIn("y"); !ok || b.Call != call(2) {
+		t.Errorf("it is about %s", b.Call)
 	}
 }

@@ -272,7 +272,7 @@ func (t *talk) followOne(ctx context.Context, reply protocol.Reply) error {
 			t.taken(sight)
 			t.notice(ctx, sight)
 			if t.approving.see(sight) {
-				fmt.Fprint(t.s.stderr, t.approving.text())
+				t.approving.ask(t.s.stderr)
 			}
 		case sig := <-t.signals:
 			if interrupted || sig != os.Interrupt {

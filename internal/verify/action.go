@@ -47,6 +47,7 @@ func (h *history) actionRequested(e events.ActionRequested) {
 		case known && !tool.Client:
 			h.breaks(RuleLicence, h.turn.start, "the client is asked for %s, and its tool %s is not the client's", call, c.name)
 		}
+		h.mayRunApproved(c, "given to the client")
 		c.client = h.here
 	}
 }

@@ -43,11 +43,36 @@ func (h *history) needsPerson(c *call) bool {
 	return ok && needsPerson(t.mode, tool)
 }
 
+// modes are those in which a turn may start once one was set: that one, and what
+// somebody asked for since.
+type modes struct {
+	since Place // unknown: none was set
+	said  []events.ApprovalMode
+}
+
+// also adds a mode that somebody asks for.
+func (m *modes) also(mode events.ApprovalMode) {
+	if m.since.known() && mode != "" && !slices.Contains(m.said, mode) {
+		m.said = append(m.said, mode)
+	}
+}
+
+// startsInMode judges I10 for a turn that starts: a mode that was set holds until
+// somebody asks for another one.
+func (h *history) startsInMode(t *turn) {
+	if h.modes.since.known() && !slices.Contains(h.modes.said, t.mode) {
+		h.breaks(RuleApprovals, h.modes.since, "turn %d starts in mode %q, which nobody asked for since another one was set", t.number, t.mode)
+	}
+}
+
 func (h *history) modeSet(e events.ModeSet) {
 	switch e.Approval {
 	case "", events.ApprovalAsk, events.ApprovalAuto, events.ApprovalFull:
 	default:
 		h.breaks(RuleApprovals, Place{}, "the mode is set to %q, which is none", e.Approval)
+	}
+	if e.Approval != "" {
+		h.modes = modes{since: h.here, said: []events.ApprovalMode{e.Approval}}
 	}
 	if h.turn != nil && e.Approval != "" {
 		h.turn.mode, h.turn.rules = e.Approval, max(h.turn.rules, rulesApprovals)
@@ -69,6 +94,9 @@ func (h *history) approvalRequested(e events.ApprovalRequested) {
 		h.breaks(RuleApprovals, c.result, "%s is asked about after its result", what)
 	case c.requested.known():
 		h.breaks(RuleApprovals, c.requested, "%s is asked about after it was handed out", what)
+	}
+	if c.client.known() {
+		h.breaks(RuleApprovals, c.client, "%s is asked about after the client was asked for it", what)
 	}
 	if e.Tool != c.name || !c.hasArguments(e.Arguments) {
 		h.breaks(RuleApprovals, c.asked, "%s is asked about as another one than the model called", what)
@@ -224,7 +252,7 @@ func (h *history) asksAll(s *step) {
 		case a.resolved.known() && a.decision != events.ApprovalApproved:
 			s.reported = true
 			h.breaks(RuleApprovals, a.resolved, "%s was %s and has no result", what, a.decision)
-		case !a.asked.known() && !c.requested.known() && h.needsPerson(c):
+		case !a.asked.known() && !c.requested.known() && !c.client.known() && h.needsPerson(c):
 			s.reported = true
 			h.breaks(RuleApprovals, c.asked, "%s needs a person, and nobody is asked", what)
 		}

@@ -33,6 +33,7 @@ type history struct {
 	settled  *recent[Place] // inputs taken or withdrawn
 	settings *recent[*events.Effective]
 	allowed  []allowed // calls approved for the whole chat, the newest last
+	modes    modes
 
 	erasure erasure
 
@@ -122,7 +123,9 @@ func (h *history) event(e events.Event, index int) {
 		h.stay()
 	case events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
 		h.erasureEvent(e)
-	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+	case events.ChatConfigured:
+		h.modes.also(e.Settings.Approval)
+	case events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted:
 		// Nothing beyond what their commit says.
 	case events.InputAccepted:

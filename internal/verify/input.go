@@ -33,6 +33,9 @@ func (h *history) inputAccepted(e events.InputAccepted) {
 		h.breaks(RuleInputs, h.waiting[i].at, "input %s was accepted before", e.Input)
 		return
 	}
+	if e.Settings != nil {
+		h.modes.also(e.Settings.Approval)
+	}
 	in := waitingInput{id: e.Input, mode: e.Mode, at: h.here}
 	if h.turn != nil && e.Mode == events.ModeRollback && h.tree.tip == h.turn.number {
 		in.rolls, in.parent = h.turn.number, h.turn.parent
