@@ -117,7 +117,7 @@ func (s *State) bury(e events.ChatErased) {
 			Phase: eraseBuried, Command: e.Command, By: e.By, Asked: e.Requested, Turn: e.Turn, Rev: s.f.Rev, Due: e.Due,
 		},
 	}
-	s.hashed = new(hashed)
+	s.path, s.hashed = nil, new(hashed)
 }
 
 func (s *State) empty() {
@@ -136,6 +136,22 @@ func (s State) misfitAskErasure() string {
 func (s State) misfitBury() string {
 	if s.f.Current != nil {
 		return fmt.Sprintf("the chat is erased while turn %d is open", s.f.Current.Number)
+	}
+	return ""
+}
+
+// crowded says which event of an erasure stands beside others in its commit. The
+// tombstone is left for ever: what stands beside it would never be gone.
+func crowded(c events.Commit) string {
+	if len(c.Events) == 1 {
+		return ""
+	}
+	for _, e := range c.Events {
+		_, erased := e.(events.ChatErased)
+		_, deleted := e.(events.ContentDeleted)
+		if erased || deleted {
+			return fmt.Sprintf("%s stands beside other events", e.EventType())
+		}
 	}
 	return ""
 }

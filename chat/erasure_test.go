@@ -203,6 +203,14 @@ func TestTheStateOfAnErasedChatIsItsTombstone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, folded := range []chat.State{s, c.State, decoded(t, b)} {
+			if _, ok := folded.Effective(); ok {
+				t.Error("there are settings of a turn that is gone")
+			}
+			if n := len(chat.Prompt(folded).Messages); n != 0 {
+				t.Errorf("a model would be shown %d messages of a chat that is gone", n)
+			}
+		}
 		if bytes.Contains(b, []byte(`"past"`)) || bytes.Contains(b, []byte(`"waiting"`)) {
 			t.Errorf("there is content in %s", b)
 		}
@@ -226,6 +234,34 @@ func TestAHistoryOfAnErasedChatIsNone(t *testing.T) {
 	for rev := uint64(3); rev <= 4; rev++ {
 		if _, err := chat.ReadHistory(c.History(rev)); err == nil {
 			t.Errorf("up to rev %d it is one", rev)
+		}
+	}
+}
+
+// What stands beside a tombstone would never be gone.
+func TestATombstoneStandsAlone(t *testing.T) {
+	t.Parallel()
+	c := chatgen.New(lawful)
+	c.Create(events.Settings{})
+	c.Send("one")
+	c.Answer(events.Text("done"))
+	titled := events.ChatTitled{Title: "new"}
+	for _, list := range [][]events.Event{
+		{titled, events.ChatErased{}},
+		{events.ChatErased{}, titled},
+		{events.ChatErased{}, events.ContentDeleted{}},
+		{titled, events.ContentDeleted{}},
+	} {
+		commit := events.Commit{ID: "id", Key: c.State.Key(), Rev: c.State.Rev() + 1, Prev: c.State.Prev(), Events: list}
+		if s := c.State.Apply(commit, "hash"); s.Wrong() == "" {
+			t.Errorf("%s is folded", kinds(commit))
+		}
+		b, err := events.Encode(commit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := chat.ReadHistory(append(append(c.History(c.State.Rev()), b...), '\n')); err == nil {
+			t.Errorf("%s is a history to go on from", kinds(commit))
 		}
 	}
 }

@@ -27,6 +27,9 @@ func (s State) evolve(c events.Commit) State {
 	}
 	s.f.Tenant, s.f.Chat = c.Key.Tenant, c.Key.Chat
 	s.f.Rev++
+	if s.wrong == "" {
+		s.wrong = crowded(c)
+	}
 	answered := false
 	for _, e := range c.Events {
 		s.fold(e)

@@ -1,6 +1,9 @@
 package events
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // ReasonErased is why a turn was interrupted that ran when its chat was to be erased.
 const ReasonErased = "erased"
@@ -67,9 +70,12 @@ func Erased(newest []byte) bool {
 	return buries(c)
 }
 
-// buries reports whether a commit is a tombstone, or the one behind it.
+// buries reports whether a commit is a tombstone, or the one behind it. Both stand
+// alone; one that does not is none of ours, and nobody goes on from it either.
 func buries(c Commit) bool {
-	_, erased := c.Events[0].(ChatErased)
-	_, deleted := c.Events[0].(ContentDeleted)
-	return erased || deleted
+	return slices.ContainsFunc(c.Events, func(e Event) bool {
+		_, erased := e.(ChatErased)
+		_, deleted := e.(ContentDeleted)
+		return erased || deleted
+	})
 }

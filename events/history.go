@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // MaxHistoryBytes bounds the history that a chat begins with. It is held in
@@ -69,8 +70,13 @@ func follows(list []Recorded, c Commit, before []byte) error {
 	if err := c.Key.Validate(); err != nil {
 		return err
 	}
+	if slices.ContainsFunc(c.Events[1:], begins) {
+		return errors.New("a chat begins within a commit")
+	}
 	if inherited, ok := c.Events[0].(ChatInherited); ok {
 		switch {
+		case buries(c):
+			return errors.New("the chat is erased: nobody goes on from it")
 		case len(list) == 0:
 			return errors.New("the history before it is missing")
 		case c.Rev != 1:
@@ -99,4 +105,11 @@ func follows(list []Recorded, c Commit, before []byte) error {
 		return errors.New("a chat begins with chat.created, and with nothing else")
 	}
 	return nil
+}
+
+// begins reports whether an event is the first of a chat.
+func begins(e Event) bool {
+	_, created := e.(ChatCreated)
+	_, inherited := e.(ChatInherited)
+	return created || inherited
 }

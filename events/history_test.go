@@ -69,6 +69,35 @@ func TestAHistoryGoesThroughSeveralChats(t *testing.T) {
 	}
 }
 
+// after is a history with one more commit.
+func after(t testing.TB, history []byte, list ...events.Event) []byte {
+	t.Helper()
+	commits, err := events.ReadHistory(history)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := commits[len(commits)-1]
+	b, err := events.Encode(events.Commit{ID: "id", Key: last.Key, Rev: last.Rev + 1, Prev: last.Hash, Events: list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(append(bytes.Clone(history), b...), '\n')
+}
+
+// What makes a chat begin or end is looked for anywhere in a commit.
+func TestNoHistoryHidesABeginningOrAnEnd(t *testing.T) {
+	t.Parallel()
+	whole := lines(t, events.Key{Tenant: "acme", Chat: "a"}, "one")
+	if _, err := events.ReadHistory(after(t, whole, events.ChatTitled{Title: "two"})); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []events.Event{events.ChatErased{}, events.ContentDeleted{}, events.ChatCreated{}, events.ChatInherited{}} {
+		if _, err := events.ReadHistory(after(t, whole, events.ChatTitled{Title: "two"}, e)); !errors.Is(err, events.ErrHistory) {
+			t.Errorf("%s behind another event: error %v", e.EventType(), err)
+		}
+	}
+}
+
 // No byte of a history can be another one without its being noticed, but for
 // the last commit's, which only who names the whole can tell.
 func TestAChangedByteOfAHistoryShows(t *testing.T) {
