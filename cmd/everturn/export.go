@@ -167,23 +167,40 @@ func (x *exporter) content(ctx context.Context, d events.Digest) ([]byte, error)
 
 // writeFile writes a file that is whole and on its disk, or is not there under
 // its name.
-func writeFile(name string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return cli.Exit(cli.ExitUsage, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
+func writeFile(name string, write func(io.Writer) error) error {
+	return writeSynced(name, write, (*os.File).Sync)
+}
+
+// writeSynced is writeFile with what brings a file, or a folder, to its disk. The
+// name is in the folder: one that is not on the disk does not outlive a power cut.
+func writeSynced(name string, write func(io.Writer) error, sync func(*os.File) error) error {
+	beside, err := writeBeside(name, write, sync)
 	if err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), name)
+	if err := os.Rename(beside, name); err != nil {
+		return errors.Join(err, os.Remove(beside))
+	}
+	folder, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(sync(folder), folder.Close())
+}
+
+// writeBeside writes a file beside the one that it is to replace, and gives its name.
+func writeBeside(name string, write func(io.Writer) error, sync func(*os.File) error) (beside string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return "", cli.Exit(cli.ExitUsage, err)
+	}
+	err = write(f)
+	if err == nil {
+		err = sync(f)
+	}
+	err = errors.Join(err, f.Close())
+	if err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
 }
