@@ -44,6 +44,9 @@ func (o *Orchestrator) deleteContent(ctx context.Context, d protocol.Delivery, k
 	}
 	try, cancel := context.WithTimeout(ctx, o.cfg.ResultTime)
 	defer cancel()
+	if err := o.bus.Work.Delete(try, k); err != nil { // a call may wait for a runner that never comes
+		return fmt.Errorf("delete content: %w", err)
+	}
 	if err := o.bus.Snapshots.Delete(try, k); err != nil {
 		return fmt.Errorf("delete content: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/protocol"
@@ -163,6 +164,104 @@ func TestContentOfAnErasedChat(t *testing.T) {
 		}
 		if len(r.server.Contents(chatA)) > 0 {
 			t.Error("something is stored")
+		}
+	})
+}
+
+// A call whose runner never comes is in the queue with its arguments: they go, too.
+func TestWorkOfAnErasedChat(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, func(r *rig) {
+		r.offer(lookup()) // by nobody who is there
+		r.start(answers(calls("lookup", `{"n":1}`), says("first")), nil)
+		for _, k := range []events.Key{chatA, forkOfA} {
+			r.do(k, create())
+			r.do(k, send("look"))
+			r.eventually("a call is handed out", func() bool { return r.has(k, "tool.requested.v1") || r.has(k, "turn.completed.v1") })
+		}
+		r.do(chatA, protocol.Interrupt{V: protocol.Version})
+		r.do(chatA, erase())
+		r.eventually("nothing is left", func() bool { return r.gone(chatA) })
+		for _, m := range r.server.Work() {
+			if strings.Contains(m.Subject, "."+chatA.String()+".") {
+				t.Errorf("%s is left: %s", m.Subject, m.Body)
+			}
+		}
+	})
+}
+
+// harmful panics when content is read.
+type harmful struct{ orchestrator.Blobs }
+
+func (harmful) Get(context.Context, events.Key, events.Digest) ([]byte, error) { panic("a bug") }
+
+// What comes after the deletion is answered without being kept anywhere, also if it
+// would do harm.
+func TestAHarmfulCommandToAnErasedChatIsNotKept(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, func(r *rig) {
+		o := r.start(answers(), func(_ *orchestrator.Config, b *orchestrator.Bus) { b.Blobs = harmful{b.Blobs} })
+		r.do(chatA, create())
+		r.do(chatA, erase())
+		r.eventually("nothing is left", func() bool { return r.gone(chatA) })
+		picture := events.Part{Type: events.PartImage, MediaType: "image/png", Bytes: 1, Blob: events.DigestOf([]byte("x"))}
+		r.refused(chatA, protocol.Send{V: protocol.Version, Parts: []events.Part{picture}}, events.CodeErased, "was erased")
+		if dead := r.server.Dead(); len(dead) > 0 {
+			t.Errorf("set aside: %s", dead[0].Message.Body)
+		}
+		if n := o.counted("faults"); n != 0 {
+			t.Errorf("%d faults", n)
+		}
+	})
+}
+
+// slow is a store of snapshots that takes its time for one chat.
+type slow struct {
+	orchestrator.Snapshots
+	of      events.Key
+	reached chan<- struct{}
+	release <-chan struct{}
+}
+
+func (s slow) Put(ctx context.Context, k events.Key, version int, content []byte) error {
+	if k == s.of {
+		s.reached <- struct{}{}
+		<-s.release
+	}
+	return s.Snapshots.Put(ctx, k, version, content)
+}
+
+// A state that waited to be written while its chat was erased is not written any more:
+// nobody would delete it.
+func TestNoSnapshotIsLeftOfAnErasedChat(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, func(r *rig) {
+		reached, release := make(chan struct{}, 1), make(chan struct{})
+		r.start(answers(says("first"), says("second"), says("third")), func(_ *orchestrator.Config, b *orchestrator.Bus) {
+			b.Snapshots = slow{b.Snapshots, forkOfA, reached, release}
+		})
+		r.do(forkOfA, create())
+		r.do(forkOfA, send("one"))
+		<-reached
+		r.do(chatA, create())
+		r.do(chatA, send("two"))
+		r.eventually("the turn has ended", func() bool { return r.has(chatA, "turn.completed.v1") })
+		r.do(chatA, erase())
+		r.eventually("nothing is left", func() bool { return r.gone(chatA) })
+		close(release)
+		last := events.Key{Tenant: tenant, Chat: "last"}
+		r.do(last, create())
+		r.do(last, send("three"))
+		stored := func(k events.Key) bool {
+			_, err := r.server.Process("reader").Orchestrator().Snapshots.Get(r.Context(), k, chat.FoldVersion)
+			return err == nil
+		}
+		r.eventually("what waited behind it is written", func() bool { return stored(last) })
+		if stored(chatA) {
+			t.Error("a snapshot of an erased chat is left")
 		}
 	})
 }

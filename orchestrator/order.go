@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -127,7 +128,10 @@ func (o *Orchestrator) decideStored(
 		}
 		return position{}, errUnsettled
 	}
-	message, err := o.judged(ctx, h, c)
+	message, err := c.message, error(nil)
+	if !at.entry.state.EraseRequested() { // else the answer is no, whatever it says, and nothing of it may be kept
+		message, err = o.judged(ctx, h, c, at.fresh)
+	}
 	if err != nil {
 		return position{}, err
 	}
@@ -137,10 +141,7 @@ func (o *Orchestrator) decideStored(
 		base, message.History, no, err = o.takeOver(ctx, h, message.Body)
 	}
 	if err == nil {
-		message.Unfit, err = o.unfit(ctx, h.key, message, p)
-	}
-	if err == nil {
-		message.Schemas, err = o.judging(ctx, base.state, message, p)
+		err = o.equip(ctx, h.key, base.state, &message, p)
 	}
 	if err != nil { // what it needs is away
 		h.deciding = ""
@@ -183,6 +184,18 @@ func (o *Orchestrator) decideStored(
 	return position{entry: e, fresh: true, from: at.from}, nil
 }
 
+// equip gives a message what deciding it takes of the outside.
+func (o *Orchestrator) equip(ctx context.Context, k events.Key, s chat.State, m *chat.Command, p patience) (err error) {
+	if s.EraseRequested() {
+		return nil
+	}
+	if m.Unfit, err = o.unfit(ctx, k, *m, p); err != nil {
+		return err
+	}
+	m.Schemas, err = o.judging(ctx, s, *m, p)
+	return err
+}
+
 // stillRefused gives the no back if the chat is as it was. No fence guards a no
 // without a commit: a command before this one may have been decided, and
 // removed, after the state was read and before the stored commands were.
@@ -198,11 +211,16 @@ func (o *Orchestrator) stillRefused(ctx context.Context, h *handling, at positio
 }
 
 // judged is the message that c is decided as: itself, or, after too many
-// faults, one that is rejected unread.
-func (o *Orchestrator) judged(ctx context.Context, h *handling, c command) (chat.Command, error) {
+// faults, one that is rejected unread. What it keeps of a chat stays if that was
+// erased meanwhile, so it does so only by the leader's word that it is not.
+func (o *Orchestrator) judged(ctx context.Context, h *handling, c command, fresh bool) (chat.Command, error) {
 	known := o.faults.of(c.id)
 	given := known.faults
-	if given < maxFaults && !known.survived && h.delivery.Count() >= durableFrom {
+	note := given < maxFaults && !known.survived && h.delivery.Count() >= durableFrom
+	if !fresh && (note || given >= maxFaults) {
+		return chat.Command{}, errNotFresh
+	}
+	if note {
 		try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
 		defer cancel()
 		n, err := o.bus.Dead.Note(try, h.key, c.id)

@@ -83,6 +83,10 @@ type Work interface {
 
 	// FetchModel waits for at least one attempt of the pool.
 	FetchModel(ctx context.Context, pool string, limit int) ([]protocol.Delivery, error)
+
+	// Delete removes all work of a chat, also what somebody has in hand, and
+	// overwrites its bytes.
+	Delete(ctx context.Context, k events.Key) error
 }
 
 // Timers wakes chats.

@@ -32,6 +32,10 @@ const (
 	// snapshotDelay is between a state and its snapshot, so that a busy chat is
 	// not written at each of its turns. Who loads it meanwhile reads a longer tail.
 	snapshotDelay = 2 * time.Second
+
+	// maxSnapshotAge is how old a state may be when it is written. Of an older one the
+	// chat may be erased, and its snapshots deleted: nobody would delete this one.
+	maxSnapshotAge = events.EraseDelay / 2
 )
 
 // snapshot is a folded state as the store holds it. It is believed when the
@@ -150,8 +154,14 @@ type snapshots struct {
 	order chan offered
 
 	mu     sync.Mutex
-	newest map[events.Key]entry
+	newest map[events.Key]waiting
 	bytes  int64 // of the commits of newest
+}
+
+// waiting is a state that is to be written.
+type waiting struct {
+	entry entry
+	since time.Time // when it was the chat's newest
 }
 
 type offered struct {
@@ -160,7 +170,7 @@ type offered struct {
 }
 
 func newSnapshots() *snapshots {
-	return &snapshots{order: make(chan offered, snapshotsThatWait), newest: make(map[events.Key]entry)}
+	return &snapshots{order: make(chan offered, snapshotsThatWait), newest: make(map[events.Key]waiting)}
 }
 
 // offer is to be told each state worth a snapshot; false if too many wait.
@@ -179,19 +189,19 @@ func (s *snapshots) offer(e entry) bool {
 			return false
 		}
 	}
-	s.newest[k] = e
-	s.bytes += e.bytes - known.bytes
+	s.newest[k] = waiting{entry: e, since: time.Now()}
+	s.bytes += e.bytes - known.entry.bytes
 	return true
 }
 
 // take gives the chat's newest state, once.
-func (s *snapshots) take(k events.Key) entry {
+func (s *snapshots) take(k events.Key) waiting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.newest[k]
+	w := s.newest[k]
 	delete(s.newest, k)
-	s.bytes -= e.bytes
-	return e
+	s.bytes -= w.entry.bytes
+	return w
 }
 
 // offerSnapshot hands a state over to be written when a turn has ended, and
@@ -224,7 +234,12 @@ func (o *Orchestrator) writeSnapshots(ctx context.Context) {
 			if !pause(ctx, time.Until(next.at.Add(snapshotDelay))) {
 				return
 			}
-			o.writeSnapshot(ctx, &p, o.snapshots.take(next.key))
+			w := o.snapshots.take(next.key)
+			if time.Since(w.since) > maxSnapshotAge {
+				o.metrics.unsnapped.Add(ctx, 1)
+				continue
+			}
+			o.writeSnapshot(ctx, &p, w.entry)
 		case <-ctx.Done():
 			return
 		}

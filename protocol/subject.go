@@ -102,6 +102,11 @@ func ToolWorkFilter(group string) string {
 	return subject(familyWork, "tool", group, Any, Any, Any)
 }
 
+// WorkFilter is all work of a chat, for whatever pool or group.
+func WorkFilter(k events.Key) string {
+	return subject(familyWork, Any, Any, k.Tenant, k.Chat, rest)
+}
+
 // ChatWorkSubject carries word from one chat to another.
 func ChatWorkSubject(k events.Key, what string) string {
 	return subject(familyWork, "chat", k.Tenant, k.Chat, what)

@@ -20,6 +20,7 @@ func TestSubjects(t *testing.T) {
 		"everturn.work.model.default.*.*.*":           protocol.ModelWorkFilter("default"),
 		"everturn.work.tool.files.acme.C1.3-2-1":      protocol.ToolWorkSubject("files", k, call),
 		"everturn.work.tool.files.*.*.*":              protocol.ToolWorkFilter("files"),
+		"everturn.work.*.*.acme.C1.>":                 protocol.WorkFilter(k),
 		"everturn.work.chat.acme.C1.report-3-2-1":     protocol.ChatWorkSubject(k, "report-3-2-1"),
 		"everturn.timer.set.acme.C1.end-3":            protocol.TimerSetSubject(k, "end-3"),
 		"everturn.timer.due.acme.C1.end-3":            protocol.TimerDueSubject(k, "end-3"),

@@ -36,21 +36,50 @@ func (l *Log) Delete(ctx context.Context, k events.Key, sequence uint64) error {
 func (b *Blobs) Of(ctx context.Context, k events.Key) ([]events.Digest, error) {
 	prefix := k.Tenant + "/" + k.Chat + "/"
 	var found []events.Digest
+	err := eachSubject(func(offset int) ([]string, int, error) {
+		return b.c.subjects(ctx, blobsStream, blobSubjects, offset)
+	}, func(subject string) {
+		if hex, ok := strings.CutPrefix(blobName(subject), prefix); ok {
+			found = append(found, events.HexDigest(hex))
+		}
+	})
+	if err != nil {
+		return nil, translate(err, "list the content of %s", k)
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// subjectsOverlap is how many subjects a page begins before the end of the one
+// before it: so many may be deleted between the two without a step back.
+const subjectsOverlap = 1000
+
+// eachSubject calls on once with each of the subjects that page gives, which are all
+// there are, in order, from an offset on, or as many as the server gives at once; and
+// how many there are. Others may be deleted meanwhile, which moves those behind them
+// to the front: one that is there from the beginning to the end is not missed.
+func eachSubject(page func(offset int) ([]string, int, error), on func(subject string)) error {
+	seen := "" // all up to this one were given
 	for offset := 0; ; {
-		subjects, total, err := b.c.subjects(ctx, blobsStream, blobSubjects, offset)
+		subjects, total, err := page(offset)
 		if err != nil {
-			return nil, translate(err, "list the content of %s", k)
+			return err
+		}
+		slices.Sort(subjects)
+		if offset > 0 && (len(subjects) == 0 || subjects[0] > seen) { // there may be some in between
+			offset /= 2
+			continue
 		}
 		for _, subject := range subjects {
-			if hex, ok := strings.CutPrefix(blobName(subject), prefix); ok {
-				found = append(found, events.HexDigest(hex))
+			if subject > seen {
+				on(subject)
+				seen = subject
 			}
 		}
-		offset += len(subjects)
-		if len(subjects) == 0 || offset >= total {
-			slices.Sort(found)
-			return found, nil
+		if offset+len(subjects) >= total {
+			return nil
 		}
+		offset += max(len(subjects)-subjectsOverlap, (len(subjects)+1)/2)
 	}
 }
 
@@ -81,6 +110,15 @@ func (s *Snapshots) Delete(ctx context.Context, k events.Key) error {
 	return translate(s.c.purge(ctx, snapshotsStream, filter), "delete snapshots of %s", k)
 }
 
+// Delete removes all work of a chat, also what somebody has in hand, and overwrites
+// its bytes.
+func (w *Work) Delete(ctx context.Context, k events.Key) error {
+	if err := w.c.eraseAll(ctx, WorkStream, protocol.WorkFilter(k)); err != nil {
+		return fmt.Errorf("delete work of %s: %w", k, err)
+	}
+	return nil
+}
+
 // Delete removes everything that is kept of a chat, and overwrites its bytes.
 func (d *Dead) Delete(ctx context.Context, k events.Key) error {
 	if err := d.c.eraseAll(ctx, DeadStream, protocol.DeadSubject(k)); err != nil {
@@ -102,7 +140,7 @@ func blobName(subject string) string {
 }
 
 // subjects gives some of the subjects of a stream that a filter names, from an
-// offset on, and how many there are.
+// offset on in their order, and how many there are.
 func (c *connection) subjects(ctx context.Context, stream, filter string, offset int) (some []string, total int, err error) {
 	var answer struct {
 		apiAnswer

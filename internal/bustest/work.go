@@ -96,6 +96,28 @@ func Work(t *testing.T, r Rig) {
 				b.ack(b.one(b.model))
 			}
 		}},
+		{"a chat's work is deleted, also what is in hand, and no other's", func(b *bench) {
+			k, other := b.key("a"), b.key("ab")
+			again := modelWork(k)
+			again.Attempt = 2
+			b.stored(modelWork(k), true)
+			held := b.one(b.model)
+			b.stored(again, true)
+			b.stored(toolWork(k, otherGroup), true)
+			b.stored(toolWork(other, otherGroup), true)
+			for range 2 { // again does no harm
+				b.must(b.Other.Work.Delete(b.ctx, k))
+			}
+			for _, w := range []protocol.Work{modelWork(k), again, toolWork(k, otherGroup)} {
+				b.stored(w, true) // it was not there any more
+			}
+			b.stored(toolWork(other, otherGroup), false)
+			b.must(b.Other.Work.Delete(b.ctx, k))
+			b.ack(held)
+			if d := b.one(b.tool(otherGroup)); d.Subject() != protocol.ToolWorkSubject(otherGroup, other, toolWork(other, otherGroup).Call) {
+				b.Errorf("fetched %s", d.Subject())
+			}
+		}},
 		{"an attempt that is not settled comes again, to anybody", func(b *bench) {
 			b.comesAgain(b.putModel(), b.model, b.otherModel)
 		}},

@@ -94,6 +94,11 @@ func (w work) FetchModel(ctx context.Context, pool string, limit int) ([]protoco
 	return w.points.take("model", taken), err
 }
 
+// Delete implements [orchestrator.Work].
+func (w work) Delete(ctx context.Context, k events.Key) error {
+	return w.points.around(k, "delete work", func() error { return w.Work.Delete(ctx, k) })
+}
+
 type timers struct {
 	orchestrator.Timers
 	points *Points

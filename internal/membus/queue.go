@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -54,6 +55,15 @@ func (q *queue) remove(sequence uint64) {
 	if i < len(q.messages) && q.messages[i].Sequence == sequence {
 		q.messages = slices.Delete(q.messages, i, i+1)
 	}
+}
+
+// removeOf removes all work of a chat.
+func (q *queue) removeOf(k events.Key) {
+	of := "." + k.String() + "."
+	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool {
+		_, after, _ := strings.Cut(m.Subject, of)
+		return after != "" && !strings.Contains(after, ".")
+	})
 }
 
 func (q *queue) get(sequence uint64) (*message, bool) {

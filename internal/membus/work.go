@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -42,6 +43,15 @@ func (w work) Put(ctx context.Context, item protocol.Work) (bool, error) {
 
 func (w work) FetchModel(ctx context.Context, pool string, limit int) ([]protocol.Delivery, error) {
 	return w.p.server.work.fetch(ctx, w.p, "work.model", prefixOf(protocol.ModelWorkFilter(pool)), limit)
+}
+
+func (w work) Delete(ctx context.Context, k events.Key) error {
+	_, err := step(ctx, w.p, Op{Kind: "work.delete", Subject: protocol.WorkFilter(k), Stage: StageWrite}, func(Fate) (struct{}, error) {
+		w.p.server.work.removeOf(k)
+		w.p.server.change()
+		return struct{}{}, nil
+	})
+	return err
 }
 
 // schedule is a timer that is set.

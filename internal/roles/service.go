@@ -61,12 +61,12 @@ func (cfg Config) orchestrator() User {
 			work(streams.TimersStream, streams.DueConsumer),
 			work(streams.WorkStream, protocol.Any), // pools have any name; part of a token cannot be a wildcard
 			each(leaderGet, cfg.logs()...), each(directGet, cfg.logs()...),
-			each(leaderGet, streams.CommandsStream, streams.DeadStream, blobs),
+			each(leaderGet, streams.CommandsStream, streams.WorkStream, streams.DeadStream, blobs),
 			[]string{
 				directGet(streams.CommandsStream), directGetLast(snapshots),
 				api + "STREAM.PURGE." + blobs, api + "STREAM.PURGE." + snapshots,
 			},
-			each(deleteMessage, append(cfg.logs(), streams.CommandsStream, streams.DeadStream, blobs)...),
+			each(deleteMessage, append(cfg.logs(), streams.CommandsStream, streams.WorkStream, streams.DeadStream, blobs)...),
 			follow(append(cfg.logs(), streams.FeedStream, tools)...),
 		),
 		subscribe: []string{

@@ -39,7 +39,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 		tool     = "$KV.TOOLS.files.tool"
 		blob     = "$O.BLOBS.M.x"
 		remove   = []string{
-			api + "STREAM.DELETE.LOG_0", api + "STREAM.UPDATE.LOG_0", api + "STREAM.PURGE.LOG_0", api + "STREAM.MSG.DELETE.WORK",
+			api + "STREAM.DELETE.LOG_0", api + "STREAM.UPDATE.LOG_0", api + "STREAM.PURGE.LOG_0", api + "STREAM.MSG.DELETE.TIMERS",
 			api + "STREAM.PURGE.WORK", api + "STREAM.DELETE.WORK", api + "CONSUMER.DELETE.COMMANDS.orchestrator", api + "STREAM.RESTORE.LOG_0",
 			api + "STREAM.SNAPSHOT.LOG_0", api + "META.LEADER.STEPDOWN", api + "STREAM.CREATE.OTHER",
 		}
@@ -52,12 +52,13 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 		"projection": append([]string{
 			commit, command, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), query, dead, snapshot, tool, blob,
 			api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", acks + "COMMANDS.orchestrator.1.1.1.0.0", api + "STREAM.MSG.GET.COMMANDS",
-			api + "STREAM.PURGE.OBJ_BLOBS", api + "CONSUMER.CREATE.LOG_0", api + "STREAM.MSG.DELETE.COMMANDS", api + "STREAM.MSG.DELETE.LOG_0",
+			api + "STREAM.PURGE.OBJ_BLOBS", api + "CONSUMER.CREATE.LOG_0", api + "STREAM.MSG.DELETE.COMMANDS", api + "STREAM.MSG.DELETE.WORK",
+			api + "STREAM.MSG.DELETE.LOG_0",
 		}, remove...),
 		"gateway": append([]string{
 			commit, internal, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), protocol.ResultSubject(k), dead, snapshot,
 			tool, blob, api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.GET.LOG_0", api + "STREAM.MSG.GET.COMMANDS",
-			api + "CONSUMER.CREATE.LOG_0", api + "STREAM.MSG.DELETE.LOG_0", "_R_.x.y",
+			api + "CONSUMER.CREATE.LOG_0", api + "STREAM.MSG.DELETE.LOG_0", api + "STREAM.MSG.DELETE.WORK", "_R_.x.y",
 		}, remove...),
 		"operator": {
 			commit, call, timer, due, outcome, repeated, protocol.ClaimSubject(k), protocol.ResultSubject(k), snapshot, blob, dead,
