@@ -27,6 +27,12 @@ func TestCommandsWorkWithTheNatsCommandLine(t *testing.T) {
 	r.env = append(r.env, shown[match[2]:match[3]])
 
 	r.try("docs/COMMANDS.md")
+	// The page has left the first turn, and named a model that is not there: one more
+	// thing is said, with a model that is.
+	if err := r.block(Block{Terminal: "reader", Text: `nats req --raw everturn.cmd.default.my-first-chat.send ` +
+		`'{"v":1,"parts":[{"type":"text","text":"hello"}],"settings":{"model":"script"}}'`, Shows: "…"}); err != nil {
+		t.Fatal(err)
+	}
 	for _, fact := range []struct{ name, looks string }{
 		{"the server's receipt of a command", `"stream":"COMMANDS"`},
 		{"the outcome of a send", `"ok":true,[^\n]*"turn":1`},
