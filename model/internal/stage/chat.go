@@ -16,7 +16,7 @@ import (
 const Look = "look"
 
 var look = protocol.Manifest{
-	Name: Look, Description: "looks", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
+	Name: Look, Group: "stage", Description: "looks", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
 	ReadOnly: true, Idempotent: true, Policy: events.PolicyAllow,
 }
 
