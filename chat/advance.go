@@ -10,12 +10,12 @@ import (
 // Advance returns what a state brings about by itself, in one round; the caller
 // folds it and asks again until nothing follows. Its order is the order of the
 // rules: open calls, what people want the turn to know, a stop-after tool, the
-// model's own end, the step limit, the next step.
+// model's own end, the step limit, compaction, the next step.
 func Advance(s State, at events.Time, live Live) []events.Event {
 	t, st := s.lastStep()
 	switch {
-	case t == nil && s.f.Aside != nil && s.f.Aside.Phase == phaseCrashed:
-		return []events.Event{s.nextAttempt(0, s.f.Aside)}
+	case t == nil && s.f.Aside != nil:
+		return s.outside(at, live)
 	case t == nil:
 		return s.nextTurn(at, live)
 	case s.Interrupting():
@@ -24,11 +24,14 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 	if _, asked := s.pending(); asked != nil {
 		return s.meanwhile(asked, at)
 	}
+	if list := s.afterSummary(t); list != nil {
+		return list
+	}
 	if st == nil {
 		if list := s.steer(); list != nil && t.Cause != events.CauseRetry { // that one asks the same again
 			return list
 		}
-		return []events.Event{s.newStep(events.PurposeAnswer)}
+		return []events.Event{s.nextAnswer()}
 	}
 	switch st.Phase {
 	case phaseOpen, phaseWaiting, phaseCrashed: // pending
@@ -36,6 +39,8 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 		if st.Class != events.ClassContentFilter { // which is an answer: the model will not say it
 			return []events.Event{events.TurnFailed{Turn: t.Number, Class: st.Class, Message: st.Message, Totals: t.totals()}}
 		}
+	case phaseTooLarge:
+		return []events.Event{s.again(t, st)}
 	case phaseInterrupted, phaseCompleted, phaseDone: // interrupted only while interrupting
 	}
 	if list, open := s.handOut(at); open {
@@ -47,7 +52,42 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 	if finish := s.finished(); finish != "" && !t.steeredSince(st.Number) {
 		return []events.Event{s.completed(finish)}
 	}
-	return []events.Event{s.newStep(events.PurposeAnswer)}
+	return []events.Event{s.nextAnswer()}
+}
+
+// outside is what follows while a model is asked outside of any turn. The next
+// turn waits for a summary: it shows what that is about.
+func (s State) outside(at events.Time, live Live) []events.Event {
+	switch st := s.f.Aside; {
+	case st.Phase == phaseCrashed:
+		return []events.Event{s.nextAttempt(0, st)}
+	case st.Purpose != events.PurposeSummary:
+		return s.nextTurn(at, live)
+	default:
+		if e := s.judgeSummary(0, st); e != nil {
+			return []events.Event{e}
+		}
+		return nil
+	}
+}
+
+// afterSummary is what follows the newest step of a turn, if that was to write a
+// summary and is over. A turn that could not be made shorter has failed.
+func (s State) afterSummary(t *turn) []events.Event {
+	if len(t.Steps) == 0 {
+		return nil
+	}
+	st := t.Steps[len(t.Steps)-1]
+	if st.Purpose != events.PurposeSummary {
+		return nil
+	}
+	if e := s.judgeSummary(t.Number, st); e != nil {
+		return []events.Event{e}
+	}
+	if st.Class == "" {
+		return nil
+	}
+	return []events.Event{events.TurnFailed{Turn: t.Number, Class: st.Class, Message: st.Message, Totals: t.totals()}}
 }
 
 // meanwhile is what goes on while a model is asked in the open turn: calls do, if

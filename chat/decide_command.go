@@ -38,6 +38,9 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 	if !s.Exists() {
 		return decideFirst(s, c)
 	}
+	if s.compacting() && movesTip(c.Body) {
+		return rejected(c, events.CodeNotIdle, "a summary is being written", string(events.PurposeSummary))
+	}
 	switch b := c.Body.(type) {
 	case protocol.Create, protocol.Fork, protocol.Import:
 		return rejected(c, events.CodeExists, "this chat exists already", "")
@@ -85,6 +88,12 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 		return decideErase(s, b, c, at)
 	case protocol.ClientResult:
 		return decideClientResult(s, b, c)
+	case protocol.Compact:
+		return decideCompact(s, c)
+	case protocol.Clear:
+		return decideClear(s, c)
+	case protocol.Restore:
+		return decideRestore(s, c)
 	}
 	panic(fmt.Sprintf("chat: no decision for command %T", c.Body))
 }
@@ -122,7 +131,7 @@ func decideFirst(s State, c Command) Decision {
 		return decideInherit(s, b.Title, c)
 	case protocol.Send, protocol.Interrupt, protocol.Configure, protocol.Rename, protocol.Archive, protocol.Unarchive,
 		protocol.Withdraw, protocol.Edit, protocol.Regenerate, protocol.SelectBranch, protocol.Promote, protocol.EditInput, protocol.Retry, protocol.Continue, protocol.Answer, protocol.Approve,
-		protocol.SetMode, protocol.Erase, protocol.ClientResult:
+		protocol.SetMode, protocol.Erase, protocol.ClientResult, protocol.Compact, protocol.Clear, protocol.Restore:
 	}
 	return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
 }
@@ -163,9 +172,12 @@ func decideSend(s State, b protocol.Send, c Command, at events.Time) Decision {
 		}
 	}
 	turn, running := s.Running()
-	if running {
-		if mode == events.ModeReject {
+	if running || s.compacting() {
+		if mode == events.ModeReject && running {
 			return rejected(c, events.CodeBusy, fmt.Sprintf("turn %d is running", turn), "running")
+		}
+		if mode == events.ModeReject {
+			return rejected(c, events.CodeBusy, "a summary is being written", string(events.PurposeSummary))
 		}
 		if len(s.f.Waiting) >= events.MaxWaitingInputs {
 			return rejected(c, events.CodeQueueFull, fmt.Sprintf("%d inputs are waiting", len(s.f.Waiting)), "running")
@@ -277,6 +289,8 @@ func (s State) endedTurn(number int, c Command) (*turn, *Decision) {
 	switch {
 	case t == nil, number < 0, number > s.newest():
 		no = rejected(c, events.CodeUnknownTurn, fmt.Sprintf("turn %d was never started", number), "")
+	case s.compacting():
+		no = rejected(c, events.CodeNotIdle, "a summary is being written", string(events.PurposeSummary))
 	case s.f.Current != nil:
 		no = rejected(c, events.CodeNotIdle, fmt.Sprintf("turn %d is running", t.Number), "running")
 	case number != 0 && number != t.Number:

@@ -47,6 +47,7 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 		e := events.StepFailed{
 			Step: m.Step, Attempt: m.Attempt, Class: m.Err.Class, Message: FailedMessage(m.Err.Message), Usage: m.Err.Usage,
 		}
+		e.AfterCompaction = s.helps(e.Class, st, m.Attempt)
 		if m.Err.Class.Retryable() && m.Attempt < events.MaxAttemptsPerStep {
 			e.RetryAt = at.Add(retryDelay(s.Key(), m.Step, m.Attempt, st.Quick, m.Err))
 		}

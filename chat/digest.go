@@ -18,10 +18,11 @@ import (
 // what its newest turns do.
 func (s State) answerDigest() (events.Digest, int64) {
 	name := s.effective(s.tip()).Model
-	h := s.hashed.past(s, name)
-	if s.f.Current != nil {
-		h.messages(s.f.Current.view(name))
-	}
+	v := s.scope()
+	h := s.hashed.past(s, v, name)
+	c := s.newView(name)
+	v.ending(c)
+	h.messages(c.messages)
 	return h.end()
 }
 
@@ -36,41 +37,47 @@ type hashed struct {
 // mark is a hash of a prompt up to and with a turn.
 type mark struct {
 	settings events.Digest
-	last     *turn // nil: nothing is marked
+	begin    *boundary // behind which it begins
+	masked   int       // how many calls were masked
+	last     *turn     // nil: nothing is marked
 	turns    int
 	state    []byte // of the hash
 	size     int64
 	count    int // messages
 }
 
-// past hashes the head of the prompt of s and the messages of its past, for the
-// model of that name, from the newest mark on.
-func (m *hashed) past(s State, name string) prefix {
+// past hashes the head of the prompt of s and the messages of its past that are
+// shown, for the model of that name, from the newest mark on.
+func (m *hashed) past(s State, v scope, name string) prefix {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	settings, past := s.tip().Settings, s.path
-	p, done := m.resume(settings, past)
+	next := mark{settings: s.tip().Settings, begin: v.begin, masked: len(s.f.Masked), turns: len(v.turns)}
+	p, done := m.resume(next, v.turns)
 	if done == 0 {
 		p = newPrefix(promptHead(s))
+		c := s.newView(name)
+		v.opening(c)
+		p.messages(c.messages)
 	}
-	if done == len(past) {
+	if done == len(v.turns) {
 		return p
 	}
-	for _, t := range past[done:] {
-		p.messages(t.messages(name))
+	for _, t := range v.turns[done:] {
+		p.messages(t.messages(name, s.f.Masked))
 	}
+	next.last, next.state, next.size, next.count = v.turns[len(v.turns)-1], p.state(), p.size, p.count
 	m.marks[1] = m.marks[0]
-	m.marks[0] = mark{
-		settings: settings, last: past[len(past)-1], turns: len(past), state: p.state(), size: p.size, count: p.count,
-	}
+	m.marks[0] = next
 	return p
 }
 
-// resume gives what the best mark has, and how many turns that are.
-func (m *hashed) resume(settings events.Digest, past []*turn) (prefix, int) {
+// resume gives what the best mark on the way to next has, and how many turns that
+// are.
+func (m *hashed) resume(next mark, past []*turn) (prefix, int) {
 	best := mark{}
 	for _, k := range m.marks {
-		if k.last != nil && k.settings == settings && k.turns <= len(past) && past[k.turns-1] == k.last && k.turns > best.turns {
+		same := k.settings == next.settings && k.begin == next.begin && k.masked == next.masked
+		if k.last != nil && same && k.turns <= len(past) && past[k.turns-1] == k.last && k.turns > best.turns {
 			best = k
 		}
 	}

@@ -134,6 +134,16 @@ func (s *State) fold(e events.Event) {
 		st := s.step(e.Step)
 		st.Phase, st.Parts = phaseInterrupted, e.Parts
 		s.spent(e.Step, e.Usage)
+	case events.ContextCompacted:
+		s.compact(e)
+	case events.ContextCompactionFailed:
+		s.done(e.Step, e.Class, e.Message)
+	case events.ContextCleared:
+		s.bound(e.Boundary, nil)
+		s.f.Compacted = false
+	case events.ContextRestored:
+		s.unbound()
+		s.f.Compacted = false
 	case events.ToolRequested:
 		s.call(e.Call).Requested = &requested{
 			Rev: s.f.Rev, Group: e.Group, Manifest: e.Manifest, Idempotent: e.Idempotent,
@@ -229,7 +239,7 @@ func (s *State) endTurn(how ending) {
 func (s *State) requestStep(e events.StepRequested) {
 	st := s.step(e.Step)
 	if st == nil {
-		st = &step{Number: e.Step.Step, Purpose: e.Purpose}
+		st = &step{Number: e.Step.Step, Purpose: e.Purpose, Until: e.Until}
 		if e.Step.Turn == 0 {
 			s.f.Aside, s.f.Asides = st, st.Number
 		} else {
@@ -261,6 +271,7 @@ func (s *State) completeStep(e events.StepCompleted) {
 		})
 	}
 	t.Calls += len(st.Calls)
+	s.f.Measured, s.f.Compacted = measured{Step: e.Step, Tokens: counted(e.Usage)}, false
 }
 
 func (s *State) failStep(e events.StepFailed) {
@@ -269,6 +280,8 @@ func (s *State) failStep(e events.StepFailed) {
 	switch {
 	case e.RetryAt != 0:
 		st.Phase = phaseWaiting
+	case e.AfterCompaction:
+		st.Phase = phaseTooLarge
 	case e.Class == events.ClassCrashed && e.Attempt < events.MaxAttemptsPerStep:
 		st.Phase = phaseCrashed
 	default:

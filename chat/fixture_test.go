@@ -58,11 +58,12 @@ func schemas(t testing.TB) map[events.Digest]*chat.Schema {
 
 // story drives one chat and keeps what happened.
 type story struct {
-	t     testing.TB
-	state chat.State
-	at    events.Time
-	log   []events.Commit
-	seq   uint64
+	t       testing.TB
+	state   chat.State
+	at      events.Time
+	log     []events.Commit
+	seq     uint64
+	windows map[string]chat.Window
 }
 
 // begin is a story of a chat that was just created.
@@ -76,7 +77,9 @@ func begin(t *testing.T) *story {
 // tell lets the chat handle m and gives the events of the commit that follows.
 func (s *story) tell(m chat.Message) []events.Event {
 	s.t.Helper()
-	d := chat.Handle(s.state, m, s.at, live())
+	l := live()
+	l.Windows = s.windows
+	d := chat.Handle(s.state, m, s.at, l)
 	s.commit(m, d.Events)
 	return d.Events
 }

@@ -60,6 +60,14 @@ func (s State) misfit(e events.Event) string {
 		return s.misfitApproval(e.Call)
 	case events.ApprovalResolved:
 		return s.misfitDecision(e)
+	case events.ContextCompacted:
+		return s.misfitCompaction(e)
+	case events.ContextCompactionFailed:
+		return s.misfitFailure(e)
+	case events.ContextCleared:
+		return s.misfitClear(e)
+	case events.ContextRestored:
+		return s.misfitRestore(e)
 	case events.ToolRequested:
 		return s.misfitCall(e.Call)
 	case events.ToolStarted:
@@ -150,6 +158,8 @@ func (s State) misfitRequest(e events.StepRequested) string {
 	case st != nil && (e.Attempt <= st.Attempt || e.Purpose != st.Purpose || !st.mayGoOn()):
 		return fmt.Sprintf("step %s is requested as attempt %d for %.20q, and was at attempt %d for %s",
 			e.Step, e.Attempt, e.Purpose, st.Attempt, st.Purpose)
+	case e.Purpose == events.PurposeSummary && e.Until == nil:
+		return fmt.Sprintf("step %s is requested to sum up nothing", e.Step)
 	case !isPurpose(e.Purpose) || e.Step.Turn == 0 && e.Purpose == events.PurposeAnswer:
 		return fmt.Sprintf("step %s is requested for %.20q", e.Step, e.Purpose)
 	}
@@ -159,7 +169,7 @@ func (s State) misfitRequest(e events.StepRequested) string {
 // mayGoOn reports whether the step may have another attempt.
 func (st *step) mayGoOn() bool {
 	switch st.Phase {
-	case phaseWaiting, phaseCrashed, phaseFailed:
+	case phaseWaiting, phaseCrashed, phaseFailed, phaseTooLarge:
 		return true
 	case phaseOpen, phaseInterrupted, phaseCompleted, phaseDone:
 	}

@@ -51,7 +51,7 @@ func (s State) owedStep(turn int, st *step) []protocol.Work {
 	case phaseWaiting:
 		name := protocol.TimerName{Kind: protocol.TimerRetry, Step: id, Attempt: st.Attempt}
 		return []protocol.Work{s.timer(name, st.Rev, st.RetryAt)}
-	case phaseCrashed, phaseFailed, phaseInterrupted, phaseCompleted, phaseDone: // passed through within one commit
+	case phaseCrashed, phaseFailed, phaseTooLarge, phaseInterrupted, phaseCompleted, phaseDone: // passed through within one commit
 	}
 	return nil
 }

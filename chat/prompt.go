@@ -19,6 +19,7 @@ const PromptRules = 1
 const (
 	placeholderInput  = "(empty message)"
 	placeholderResult = "(no output)"
+	placeholderMasked = "(This output was left out to save room. Call the tool again if it is needed.)"
 )
 
 // Prompt is what the model of the turn at the tip gets to read: the path of turns
@@ -29,17 +30,19 @@ func Prompt(s State) model.Request {
 		return model.Request{}
 	}
 	r := promptHead(s)
+	v := s.scope()
 	messages := 0
-	for _, past := range s.path {
-		messages += len(past.messages(r.Model))
+	for _, past := range v.turns {
+		messages += len(past.messages(r.Model, s.f.Masked))
 	}
-	r.Messages = make([]model.Message, 0, messages+roomForTurn)
-	for _, past := range s.path {
-		r.Messages = append(r.Messages, past.messages(r.Model)...)
+	c := s.newView(r.Model)
+	c.messages = make([]model.Message, 0, messages+roomForTurn)
+	v.opening(c)
+	for _, past := range v.turns {
+		c.messages = append(c.messages, past.messages(r.Model, s.f.Masked)...)
 	}
-	if s.f.Current != nil {
-		r.Messages = append(r.Messages, s.f.Current.view(r.Model)...)
-	}
+	v.ending(c)
+	r.Messages = c.messages
 	return r
 }
 
@@ -66,40 +69,72 @@ const roomForTurn = 4
 type shown struct {
 	mu       sync.Mutex
 	model    string // for which it was made last
+	masked   int    // how many calls were masked then
 	messages []model.Message
+	tokens   int64 // of the messages, as far as can be estimated
 }
 
 // messages is the view that a model has of an ended turn. It is shared: only to
 // be read.
-func (t *turn) messages(name string) []model.Message {
-	t.shown.mu.Lock()
-	defer t.shown.mu.Unlock()
-	if t.shown.messages == nil || t.shown.model != name {
-		t.shown.model, t.shown.messages = name, t.view(name)
-	}
-	return t.shown.messages
+func (t *turn) messages(name string, masked []events.CallID) []model.Message {
+	messages, _ := t.seen(name, masked)
+	return messages
 }
 
-// view makes the messages of a turn, as the model of that name is to see it.
-func (t *turn) view(name string) []model.Message {
-	v := view{model: name, messages: []model.Message{}}
-	v.turn(t)
-	return v.messages
+// tokens estimates those messages.
+func (t *turn) tokens(name string, masked []events.CallID) int64 {
+	_, tokens := t.seen(name, masked)
+	return tokens
+}
+
+func (t *turn) seen(name string, masked []events.CallID) ([]model.Message, int64) {
+	t.shown.mu.Lock()
+	defer t.shown.mu.Unlock()
+	if t.shown.messages == nil || t.shown.model != name || t.shown.masked != len(masked) {
+		v := view{model: name, masked: masked, messages: []model.Message{}}
+		v.part(t, wholeTurn, maxNumber)
+		t.shown.model, t.shown.masked = name, len(masked)
+		t.shown.messages, t.shown.tokens = v.messages, tokensOf(v.messages)
+	}
+	return t.shown.messages, t.shown.tokens
 }
 
 // view collects messages.
 type view struct {
 	model    string
+	masked   []events.CallID // whose outputs are left out
 	messages []model.Message
 }
 
-func (v *view) turn(t *turn) {
-	v.inputs(t.Inputs)
-	for _, st := range t.Steps {
-		v.inputs(t.steeredBefore(st.Number))
-		v.step(st)
+// wholeTurn stands for the step behind which all of a turn is, its inputs too.
+const wholeTurn = -1
+
+// part shows what is in a turn behind one step and up to another.
+func (v *view) part(t *turn, after, to int) {
+	if after == wholeTurn {
+		v.inputs(t.Inputs)
 	}
-	v.inputs(t.steeredBefore(len(t.Steps) + 1)) // the step that is about to be asked for
+	for _, st := range t.Steps {
+		if st.Number > after && st.Number <= to {
+			v.inputs(t.steeredBefore(st.Number))
+			v.step(t, st)
+		}
+	}
+	if next := len(t.Steps) + 1; next > after && next <= to {
+		v.inputs(t.steeredBefore(next)) // the step that is about to be asked for
+	}
+}
+
+// behind shows what is in a turn behind a step's answer, the results of its calls
+// first.
+func (v *view) behind(t *turn, step int) {
+	for _, st := range t.Steps {
+		if st.Number == step {
+			v.step(t, st)
+			v.messages = slices.DeleteFunc(v.messages, func(m model.Message) bool { return m.Role != model.RoleTool })
+		}
+	}
+	v.part(t, step, maxNumber)
 }
 
 func (v *view) inputs(list []input) {
@@ -112,13 +147,13 @@ func (v *view) inputs(list []input) {
 	}
 }
 
-func (v *view) step(st *step) {
+func (v *view) step(t *turn, st *step) {
 	if st.Purpose != events.PurposeAnswer {
 		return // nobody was told
 	}
 	switch st.Phase {
 	case phaseCompleted, phaseInterrupted:
-	case phaseOpen, phaseWaiting, phaseCrashed, phaseFailed, phaseDone:
+	case phaseOpen, phaseWaiting, phaseCrashed, phaseFailed, phaseTooLarge, phaseDone:
 		return // it has said nothing
 	}
 	for i := range st.Calls {
@@ -146,7 +181,7 @@ func (v *view) step(st *step) {
 				p.Arguments = emptyArguments // the result tells the model what was wrong
 			}
 		}
-		results = append(results, resultOf(c, *p))
+		results = append(results, v.result(t.callID(st, &c), c, *p))
 	}
 	if len(parts) > 0 {
 		v.messages = append(v.messages, model.Message{Role: model.RoleAssistant, Parts: parts})
@@ -156,8 +191,11 @@ func (v *view) step(st *step) {
 	}
 }
 
-func resultOf(c call, p events.Part) model.Result {
+func (v *view) result(id events.CallID, c call, p events.Part) model.Result {
 	parts := visible(c.Result.Parts)
+	if slices.Contains(v.masked, id) {
+		parts = []events.Part{events.Text(placeholderMasked)}
+	}
 	if len(parts) == 0 {
 		parts = []events.Part{events.Text(placeholderResult)}
 	}

@@ -29,7 +29,7 @@ func (s State) pending() (*turn, *step) {
 		switch st.Phase {
 		case phaseOpen, phaseWaiting, phaseCrashed:
 			return t, st
-		case phaseFailed, phaseInterrupted, phaseCompleted, phaseDone:
+		case phaseFailed, phaseTooLarge, phaseInterrupted, phaseCompleted, phaseDone:
 		}
 	}
 	return t, nil
@@ -70,48 +70,56 @@ func isPurpose(p events.Purpose) bool {
 // PromptFor is what the model that is asked for a step gets to read.
 func PromptFor(s State, id events.StepID) model.Request {
 	if st := s.step(id); st != nil {
-		return s.promptOf(st.Purpose)
+		return s.promptOf(st.Purpose, st.Until)
 	}
 	return Prompt(s)
 }
 
-// promptOf is what a model that is asked for a step of that purpose gets to read.
-func (s State) promptOf(p events.Purpose) model.Request {
+// promptOf is what a model that is asked for a step of that purpose gets to read;
+// for a summary, of what is shown up to until.
+func (s State) promptOf(p events.Purpose, until *events.Boundary) model.Request {
 	switch p {
-	case events.PurposeAnswer, events.PurposeSummary, events.PurposeReview, events.PurposeTitle:
+	case events.PurposeSummary:
+		if until != nil {
+			return s.summaryRequest(*until)
+		}
+	case events.PurposeAnswer, events.PurposeReview, events.PurposeTitle:
 	}
 	return Prompt(s)
 }
 
 // promptDigest is the digest and the size of the canonical form of what a model is
 // shown for that purpose.
-func (s State) promptDigest(p events.Purpose) (events.Digest, int64) {
+func (s State) promptDigest(p events.Purpose, until *events.Boundary) (events.Digest, int64) {
 	if p == events.PurposeAnswer {
 		return s.answerDigest()
 	}
-	b := s.promptOf(p).Canonical()
+	b := s.promptOf(p, until).Canonical()
 	return events.DigestOf(b), int64(len(b))
 }
 
 // newStep asks for a step that the open turn has not had yet, or, while no turn is
 // open, for one outside of any turn.
 func (s State) newStep(p events.Purpose) events.StepRequested {
-	id := events.StepID{Step: s.f.Asides + 1}
+	return s.stepRequested(s.newID(), p, 1, nil)
+}
+
+func (s State) newID() events.StepID {
 	if t := s.f.Current; t != nil {
-		id = events.StepID{Turn: t.Number, Step: len(t.Steps) + 1}
+		return events.StepID{Turn: t.Number, Step: len(t.Steps) + 1}
 	}
-	return s.stepRequested(id, p, 1)
+	return events.StepID{Step: s.f.Asides + 1}
 }
 
 // nextAttempt asks for a step once more.
 func (s State) nextAttempt(turn int, st *step) events.StepRequested {
-	return s.stepRequested(events.StepID{Turn: turn, Step: st.Number}, st.Purpose, st.Attempt+1)
+	return s.stepRequested(events.StepID{Turn: turn, Step: st.Number}, st.Purpose, st.Attempt+1, st.Until)
 }
 
-func (s State) stepRequested(id events.StepID, p events.Purpose, attempt int) events.StepRequested {
+func (s State) stepRequested(id events.StepID, p events.Purpose, attempt int, until *events.Boundary) events.StepRequested {
 	settings := s.effective(s.tip())
-	digest, size := s.promptDigest(p)
+	digest, size := s.promptDigest(p, until)
 	return events.StepRequested{
-		Step: id, Purpose: p, Attempt: attempt, Model: settings.Model, Pool: settings.Pool, Prompt: digest, Bytes: size,
+		Step: id, Purpose: p, Attempt: attempt, Model: settings.Model, Pool: settings.Pool, Prompt: digest, Bytes: size, Until: until,
 	}
 }

@@ -89,6 +89,7 @@ func resolve(s events.Settings, live Live) events.Effective {
 	if e.Pool == "" {
 		e.Pool = DefaultPool
 	}
+	e.Window, e.CompactAt = live.Windows[s.Model].Tokens, live.Windows[s.Model].CompactAt
 	if s.Limits != nil {
 		e.Limits = *s.Limits
 	}

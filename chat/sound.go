@@ -30,6 +30,9 @@ func (f *fields) unsound() string {
 			return "its step outside of any turn cannot be " + wrong
 		}
 	}
+	if slices.Contains(f.Boundaries, nil) || len(f.Boundaries) > ringBoundaries {
+		return "its boundaries are not as they are remembered"
+	}
 	last := 0
 	for _, t := range f.Past {
 		if wrong := t.unsound(last); wrong != "" {
@@ -97,11 +100,14 @@ func (st *step) unsound() string {
 	if st.Attempt < 1 || st.Attempt > maxNumber/2 || st.Quick < 0 || st.Quick > maxNumber/2 {
 		return "has an attempt that cannot be"
 	}
+	if st.Purpose == events.PurposeSummary && st.Until == nil {
+		return "is to sum up nothing"
+	}
 	if !isPurpose(st.Purpose) {
 		return "is for nothing that is known"
 	}
 	switch st.Phase {
-	case phaseOpen, phaseWaiting, phaseCrashed, phaseFailed, phaseInterrupted:
+	case phaseOpen, phaseWaiting, phaseCrashed, phaseFailed, phaseTooLarge, phaseInterrupted:
 		if len(st.Calls) > 0 {
 			return "has calls before it is completed"
 		}

@@ -68,6 +68,13 @@ type fields struct {
 	// Sibling is a turn that is due when the open one has ended.
 	Sibling *sibling `json:"sibling,omitempty"`
 
+	// Boundaries are where what models are shown begins, the newest last: of those
+	// whose turn is on the path the newest counts.
+	Boundaries []*boundary     `json:"boundaries,omitempty"`
+	Masked     []events.CallID `json:"masked,omitempty"` // calls whose outputs are shown to no model any more
+	Measured   measured        `json:"measured"`
+	Compacted  bool            `json:"compacted"` // by itself, and nothing was answered since
+
 	// Stalled is a chat whose last turn failed: what waits keeps waiting until a
 	// person sends or retries.
 	Stalled bool `json:"stalled"`
@@ -135,10 +142,11 @@ type turn struct {
 type phase string
 
 const (
-	phaseOpen        phase = "open"    // an attempt is under way
-	phaseWaiting     phase = "waiting" // for the retry timer
-	phaseCrashed     phase = "crashed" // the next attempt is due at once
-	phaseFailed      phase = "failed"  // for good
+	phaseOpen        phase = "open"      // an attempt is under way
+	phaseWaiting     phase = "waiting"   // for the retry timer
+	phaseCrashed     phase = "crashed"   // the next attempt is due at once
+	phaseFailed      phase = "failed"    // for good
+	phaseTooLarge    phase = "too_large" // the next attempt is due when the context is compacted
 	phaseInterrupted phase = "interrupted"
 	phaseCompleted   phase = "completed"
 	phaseDone        phase = "done" // what it was asked for stands in an event of its own
@@ -160,6 +168,9 @@ type step struct {
 	Stop    events.Stop       `json:"stop,omitempty"`
 	Calls   []call            `json:"calls,omitempty"`
 	Action  *action           `json:"action,omitempty"` // what the client was asked to do
+
+	// Until is the last thing that a summary is about.
+	Until *events.Boundary `json:"until,omitempty"`
 }
 
 type call struct {

@@ -38,6 +38,7 @@ var kinds = []kind{
 	as[BranchSelected](),
 	as[TurnStarted](), as[TurnInterruptRequested](), as[TurnCompleted](), as[TurnFailed](), as[TurnInterrupted](),
 	as[StepRequested](), as[StepCompleted](), as[StepFailed](), as[StepInterrupted](),
+	as[ContextCompacted](), as[ContextCompactionFailed](), as[ContextCleared](), as[ContextRestored](),
 	as[ToolRequested](), as[ToolStarted](), as[ToolCompleted](),
 	as[QuestionAsked](), as[QuestionHeld](), as[QuestionAnswered](),
 	as[ApprovalRequested](), as[ApprovalResolved](), as[ModeSet](),

@@ -91,11 +91,14 @@ func Parts(e Event) []Part {
 		return e.Parts
 	case ApprovalResolved:
 		return e.Edited
+	case ContextCompacted:
+		return e.Summary
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
 		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet,
-		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested:
+		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested,
+		ContextCompactionFailed, ContextCleared, ContextRestored:
 	}
 	return nil
 }
@@ -121,11 +124,15 @@ func WithParts(e Event, parts []Part) Event {
 	case ApprovalResolved:
 		e.Edited = parts
 		return e
+	case ContextCompacted:
+		e.Summary = parts
+		return e
 	case ChatCreated, ChatInherited, ChatConfigured, ChatTitled, ChatArchived, ChatUnarchived, CommandRejected, CommandNoted,
 		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet,
-		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested:
+		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested,
+		ContextCompactionFailed, ContextCleared, ContextRestored:
 	}
 	return e
 }

@@ -165,6 +165,25 @@ func examples() map[events.Type]example {
 			events.StepInterrupted{Step: step, Attempt: 2, Parts: []events.Part{events.Text("Once upon")}, Usage: everyUsage()},
 			events.StepInterrupted{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1},
 		},
+		"context.compacted.v1": {
+			events.ContextCompacted{
+				Step: &step, Boundary: events.Boundary{Turn: 2, Step: 5}, Summary: []events.Part{events.Text("They want a boat.")},
+				Masked: []events.CallID{call}, Before: 70_000, After: 30_000,
+			},
+			events.ContextCompacted{Boundary: events.Boundary{Turn: 2}},
+		},
+		"context.compaction_failed.v1": {
+			events.ContextCompactionFailed{Step: step, Class: events.ClassQuota, Message: "no credit left"},
+			events.ContextCompactionFailed{Step: step, Class: events.ClassCancelled},
+		},
+		"context.cleared.v1": {
+			events.ContextCleared{Boundary: events.Boundary{Turn: 2, Step: 5}, By: "user:ann"},
+			events.ContextCleared{Boundary: events.Boundary{Turn: 2}},
+		},
+		"context.restored.v1": {
+			events.ContextRestored{Boundary: events.Boundary{Turn: 2, Step: 5}, By: "user:ann"},
+			events.ContextRestored{Boundary: events.Boundary{Turn: 2}},
+		},
 		"tool.requested.v1": {
 			events.ToolRequested{
 				Call: call, Tool: "read_file", Group: "files", Manifest: digest, Arguments: another, Key: keyOfCall,
@@ -238,8 +257,15 @@ func grown() map[events.Type]events.Event {
 	started.Settings.Body.Limits = *grownSettings().Limits
 	started.Settings.Body.ClientTools = *grownSettings().ClientTools
 	started.Settings.Body.Tools[0].Client = true
+	started.Settings.Body.Window, started.Settings.Body.CompactAt = 200_000, 80
+	requested := examples()["step.requested.v1"].full.(events.StepRequested)
+	requested.Purpose, requested.Until = events.PurposeSummary, &events.Boundary{Turn: 2, Step: 5}
+	failed := examples()["step.failed.v1"].full.(events.StepFailed)
+	failed.Class, failed.AfterCompaction = events.ClassContextTooLarge, true
 	all := map[events.Type]events.Event{}
-	for _, e := range []events.Event{completed, created, inherited, accepted, started, events.ChatConfigured{Settings: grownSettings()}} {
+	for _, e := range []events.Event{
+		completed, created, inherited, accepted, started, requested, failed, events.ChatConfigured{Settings: grownSettings()},
+	} {
 		all[e.EventType()] = e
 	}
 	return all

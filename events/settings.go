@@ -106,6 +106,13 @@ type Effective struct {
 
 	// ClientTools describes those among Tools that the client runs itself.
 	ClientTools []ClientTool `json:"client_tools,omitempty"`
+
+	// Window is how many tokens the model takes, 0 if nobody knows.
+	Window int64 `json:"window,omitempty"`
+
+	// CompactAt is how much of the window may be used before older messages are
+	// replaced by a summary, in percent; 0 means the default, 100 never.
+	CompactAt int `json:"compact_at,omitempty"`
 }
 
 // Tool is a tool as a turn may use it. Its description and schema are in the

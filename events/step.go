@@ -37,6 +37,9 @@ type StepRequested struct {
 	Pool    string  `json:"pool"`
 	Prompt  Digest  `json:"prompt"`
 	Bytes   int64   `json:"bytes"`
+
+	// Until is the last thing that a summary is to be about.
+	Until *Boundary `json:"until,omitempty"`
 }
 
 // StepCompleted closes the open attempt with the model's whole answer. Every
@@ -80,7 +83,7 @@ type Timing struct {
 }
 
 // StepFailed closes the open attempt without an answer. With RetryAt the next
-// attempt follows then; a crashed attempt is followed at once by the next, in
+// attempt follows then, with AfterCompaction after a summary; a crashed attempt is followed at once by the next, in
 // the same commit; else the turn fails. Nothing of the attempt's text is kept.
 type StepFailed struct {
 	Step    StepID     `json:"step"`
@@ -89,6 +92,10 @@ type StepFailed struct {
 	Message string     `json:"message"` // cleaned, for people, at most [MaxErrorChars]
 	RetryAt Time       `json:"retry_at,omitempty"`
 	Usage   Usage      `json:"usage"`
+
+	// AfterCompaction says that the next attempt follows when the context has been
+	// compacted.
+	AfterCompaction bool `json:"after_compaction,omitempty"`
 }
 
 // StepInterrupted closes the attempt that was open when its turn was

@@ -61,6 +61,10 @@ type Config struct {
 	// in all processes, or turns go where the last of them sends them.
 	ModelPools map[string]string `help:"Which pool asks which model." placeholder:"MODEL=POOL" mapsep:","`
 
+	// Windows says how large the contexts of models may be, and when they are
+	// compacted; of one that is not named nobody knows. As with ModelPools.
+	Windows map[string]chat.Window `kong:"-"`
+
 	// Defaults are the settings of a chat that says nothing else.
 	Defaults events.Settings `kong:"-"`
 

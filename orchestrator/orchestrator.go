@@ -278,7 +278,7 @@ func (o *Orchestrator) newID() string {
 
 // live is the configuration in force now.
 func (o *Orchestrator) live() chat.Live {
-	return chat.Live{Defaults: o.cfg.Defaults, Tools: o.tools.offered(), Pools: o.cfg.ModelPools}
+	return chat.Live{Defaults: o.cfg.Defaults, Tools: o.tools.offered(), Pools: o.cfg.ModelPools, Windows: o.cfg.Windows}
 }
 
 // ack removes a message whose effects are all stored. If that fails it comes

@@ -15,6 +15,7 @@ type (
 	TurnStatus        = transcript.TurnStatus
 	Turn              = transcript.Turn
 	Waiting           = transcript.Waiting
+	Mark              = transcript.Mark
 	Point             = transcript.Point
 	CommandRequest    = transcript.CommandRequest
 	Transcript        = transcript.Page
@@ -34,6 +35,10 @@ const (
 	RoleUser           = transcript.RoleUser
 	RoleAssistant      = transcript.RoleAssistant
 	CallWaiting        = transcript.CallWaiting
+	MarkCompacted      = transcript.MarkCompacted
+	MarkFailed         = transcript.MarkFailed
+	MarkCleared        = transcript.MarkCleared
+	MarkRestored       = transcript.MarkRestored
 	CallRequested      = transcript.CallRequested
 	CallStarted        = transcript.CallStarted
 	CallAsking         = transcript.CallAsking

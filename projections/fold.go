@@ -24,6 +24,7 @@ type fold struct {
 	head     Head
 	titled   bool // somebody set the title
 	messages []Message
+	marks    []Mark
 	turns    []Turn
 	tip      int  // the turn that the next one follows
 	branched bool // some turn does not follow the one before it
@@ -151,6 +152,14 @@ func (f *fold) event(e events.Event) {
 		f.approvalRequested(e)
 	case events.ApprovalResolved:
 		f.approvalResolved(e)
+	case events.ContextCompacted:
+		f.mark(compacted(e))
+	case events.ContextCompactionFailed:
+		f.mark(Mark{Kind: MarkFailed, Message: e.Message})
+	case events.ContextCleared:
+		f.mark(Mark{Kind: MarkCleared})
+	case events.ContextRestored:
+		f.mark(Mark{Kind: MarkRestored})
 	case events.ToolRequested:
 		f.call(e.Call, func(c *Call) { c.Status = CallRequested })
 	case events.ToolStarted:

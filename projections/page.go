@@ -38,6 +38,7 @@ func (f *fold) page(after, limit, branch int) (Transcript, bool) {
 	for _, w := range f.waiting {
 		t.Waiting = append(t.Waiting, w.shown())
 	}
+	t.Marks = f.marks
 	end(&t, after, to, last)
 	return t, true
 }
@@ -49,6 +50,7 @@ func end(t *Transcript, from, to int, last bool) {
 	if !last {
 		t.Next = to
 	}
+	t.Marks = marksWithin(t.Marks, from, to)
 	kept := t.Turns[:0:0]
 	for _, turn := range t.Turns {
 		without := turn.Last < turn.First

@@ -18,8 +18,9 @@ type TextWriter struct {
 	zone *time.Location
 	err  error
 
-	begun bool
-	told  int // the newest turn whose end was written
+	begun  bool
+	marked uint64 // the rev of the newest mark that was written
+	told   int    // the newest turn whose end was written
 }
 
 // NewTextWriter writes to w, with times in that zone; nil means UTC.
@@ -39,10 +40,12 @@ func (t *TextWriter) WritePage(p Transcript) error {
 	}
 	for _, m := range p.Messages {
 		t.ends(p.Turns, m.N-1)
+		t.marks(p.Marks, m.N-1)
 		t.message(m)
 	}
 	if n := len(p.Messages); n > 0 {
 		t.ends(p.Turns, p.Messages[n-1].N)
+		t.marks(p.Marks, p.Messages[n-1].N)
 	} else {
 		t.ends(p.Turns, p.MessageCount)
 	}
@@ -159,6 +162,29 @@ func (t *TextWriter) ends(turns []Turn, n int) {
 		}
 		t.told = turn.Turn
 		t.printf("\n-- %s\n", outcomeOf(turn))
+	}
+}
+
+// marks writes where models are shown something else from then on, behind message n.
+func (t *TextWriter) marks(marks []Mark, n int) {
+	for _, m := range marks {
+		if m.After > n || m.Rev <= t.marked {
+			continue
+		}
+		t.marked = m.Rev
+		switch m.Kind {
+		case MarkCompacted:
+			t.printf("\n-- the model is shown less of what stands above: about %d tokens, and not %d\n", m.Tokens, m.Before)
+			if m.Summary != "" {
+				t.indented("", oneLine(m.Summary))
+			}
+		case MarkFailed:
+			t.printf("\n-- no summary: %s\n", oneLine(m.Message))
+		case MarkCleared:
+			t.printf("\n-- the model is shown nothing of what stands above\n")
+		case MarkRestored:
+			t.printf("\n-- the model is shown again what it was shown before\n")
+		}
 	}
 }
 

@@ -82,6 +82,7 @@ func Verbs() []Verb {
 		VerbCreate, VerbSend, VerbInterrupt, VerbConfigure, VerbRename,
 		VerbArchive, VerbUnarchive, VerbWithdraw, VerbPromote, VerbEditInput, VerbRetry, VerbContinue,
 		VerbEdit, VerbRegenerate, VerbSelectBranch,
+		VerbCompact, VerbClear, VerbRestore,
 		VerbFork, VerbImport, VerbApprove, VerbSetMode, VerbAnswer, VerbErase, VerbClientResult,
 	}
 }

@@ -282,6 +282,12 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 		return decodeBody[Regenerate](data)
 	case VerbSelectBranch:
 		return decodeBody[SelectBranch](data)
+	case VerbCompact:
+		return decodeBody[Compact](data)
+	case VerbClear:
+		return decodeBody[Clear](data)
+	case VerbRestore:
+		return decodeBody[Restore](data)
 	case VerbFork:
 		return decodeBody[Fork](data)
 	case VerbImport:

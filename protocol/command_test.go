@@ -45,7 +45,7 @@ func TestBadCommands(t *testing.T) {
 		{"a byte order mark", "archive", "\xef\xbb\xbf{\"v\":1}", events.CodeBadCommand},
 		{"nested without end", "send", `{"v":1,"parts":` + strings.Repeat("[", 100_000), events.CodeBadCommand},
 		{"a verb nobody knows", "explode", `{"v":1}`, events.CodeUnknownVerb},
-		{"a verb of a later release", "compact", `{"v":1}`, events.CodeUnknownVerb},
+		{"a verb of a later release", "summarize", `{"v":1}`, events.CodeUnknownVerb},
 		{"a verb in upper case", "Send", `{"v":1,"parts":[]}`, events.CodeUnknownVerb},
 		{"no verb", "", `{"v":1}`, events.CodeUnknownVerb},
 		{"too large", "send", strings.Repeat(" ", protocol.MaxCommandBytes+1), events.CodeTooLarge},

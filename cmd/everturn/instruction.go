@@ -69,6 +69,39 @@ func (c *continueCommand) Run(s *surroundings) error {
 	return c.to(s, c.Chat, protocol.Continue{V: protocol.Version, Turn: c.Turn})
 }
 
+// compactCommand is `everturn compact`.
+type compactCommand struct {
+	instruction
+	oneChat
+}
+
+// Run implements the command.
+func (c *compactCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Compact{V: protocol.Version})
+}
+
+// clearCommand is `everturn clear`.
+type clearCommand struct {
+	instruction
+	oneChat
+}
+
+// Run implements the command.
+func (c *clearCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Clear{V: protocol.Version})
+}
+
+// restoreCommand is `everturn restore`.
+type restoreCommand struct {
+	instruction
+	oneChat
+}
+
+// Run implements the command.
+func (c *restoreCommand) Run(s *surroundings) error {
+	return c.to(s, c.Chat, protocol.Restore{V: protocol.Version})
+}
+
 // withdrawCommand is `everturn withdraw`.
 type withdrawCommand struct {
 	instruction

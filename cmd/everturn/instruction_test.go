@@ -30,6 +30,9 @@ func TestAChatIsToldWhatToDo(t *testing.T) {
 	}{
 		{[]string{"retry", "c1", "--turn", "1"}, 0, `"cause":"retry"`},
 		{[]string{"continue", "c1"}, 4, `"command.rejected`},
+		{[]string{"compact", "c1"}, 4, "nothing_to_compact"},
+		{[]string{"clear", "c1"}, 0, `"context.cleared`},
+		{[]string{"restore", "c1"}, 0, `"context.restored`},
 		{[]string{"rename", "c1", "a trip to Oslo"}, 0, `"a trip to Oslo"`},
 		{[]string{"archive", "c1"}, 0, `"chat.archived`},
 		{[]string{"unarchive", "c1"}, 0, `"chat.unarchived`},

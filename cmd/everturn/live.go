@@ -134,6 +134,18 @@ func (v *liveView) event(e events.Event) {
 	case events.ApprovalResolved:
 		v.line()
 		v.printf("… %s\n", replay.About(e))
+	case events.ContextCompacted:
+		v.line()
+		v.printf("[%s]\n", compacted(e))
+	case events.ContextCompactionFailed:
+		v.line()
+		v.printf("[no summary: %s]\n", e.Message)
+	case events.ContextCleared:
+		v.line()
+		v.printf("[the model is shown nothing of what was said before]\n")
+	case events.ContextRestored:
+		v.line()
+		v.printf("[the model is shown again what it was shown before]\n")
 	case events.TurnCompleted, events.TurnFailed:
 		v.line()
 	case events.InputSteered:
@@ -176,6 +188,14 @@ func (v *liveView) completed(e events.StepCompleted) {
 			v.printf("%s", p.Text)
 		}
 	}
+}
+
+// compacted says how much less the model is shown.
+func compacted(e events.ContextCompacted) string {
+	if e.Step == nil {
+		return fmt.Sprintf("%d outputs of tools are left out of what the model is shown: about %d tokens instead of %d", len(e.Masked), e.After, e.Before)
+	}
+	return fmt.Sprintf("the model is shown a summary of what was said before: about %d tokens instead of %d", e.After, e.Before)
 }
 
 // retried says when which attempt follows a failed one; empty if none does, or

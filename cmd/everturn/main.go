@@ -33,6 +33,9 @@ type grammar struct {
 	Retry       retryCommand       `cmd:"" help:"Ask the model once more for the step that failed."`
 	Continue    continueCommand    `cmd:"" help:"Go on where a turn stopped."`
 	ClientOwn   ownResultCommand   `cmd:"" name:"client-result" help:"Send what a tool of the client's own came to."`
+	Compact     compactCommand     `cmd:"" help:"Have older messages replaced by a summary in what the model is shown."`
+	Clear       clearCommand       `cmd:"" help:"Show the model nothing of what was said before."`
+	Restore     restoreCommand     `cmd:"" help:"Undo the last compaction or clearing."`
 	Answer      answerCommand      `cmd:"" help:"Answer what the assistant asks, or stop the clock of its question."`
 	Withdraw    withdrawCommand    `cmd:"" help:"Take back an input that waits."`
 	Promote     promoteCommand     `cmd:"" help:"Make an input that waits the next."`

@@ -16,6 +16,10 @@ import (
 // Start is when generated chats begin.
 var Start = events.At(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
 
+// smallWindow is the window of the model that most chats ask. A dozen messages
+// fill it.
+const smallWindow = 300
+
 // Chat is a chat and its whole log. Messages go in, commits pile up.
 type Chat struct {
 	Live  chat.Live
@@ -35,7 +39,10 @@ type Chat struct {
 // New is a chat that does not exist yet, with the generator's tools on offer.
 func New(k events.Key) *Chat {
 	o := offer()
-	live := chat.Live{Defaults: events.Settings{Model: "small", System: "Be brief."}, Tools: o.tools}
+	live := chat.Live{
+		Defaults: events.Settings{Model: "small", System: "Be brief."}, Tools: o.tools,
+		Windows: map[string]chat.Window{"small": {Tokens: smallWindow}},
+	}
 	return &Chat{Live: live, Blobs: make(map[events.Digest][]byte), key: k, now: Start, schemas: o.schemas}
 }
 

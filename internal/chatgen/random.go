@@ -123,7 +123,7 @@ func (d *Driver) wish() chat.Message {
 	if open && !d.yes(3) {
 		turn = running
 	}
-	switch d.chance.IntN(30) {
+	switch d.chance.IntN(36) {
 	case 26:
 		return d.answer(events.CallID{Turn: turn, Step: 1, Ordinal: 1})
 	case 0, 12, 13:
@@ -154,6 +154,12 @@ func (d *Driver) wish() chat.Message {
 		return d.command(protocol.Promote{V: v, Input: d.input(), Interrupt: d.yes(2)})
 	case 15:
 		return d.command(protocol.EditInput{V: v, Input: d.input(), Parts: []events.Part{events.Text(d.text()), d.attachment()}[:1+d.chance.IntN(2)]})
+	case 16, 17, 30:
+		return d.command(protocol.Compact{V: v})
+	case 18:
+		return d.command(protocol.Clear{V: v})
+	case 19:
+		return d.command(protocol.Restore{V: v})
 	case 11:
 		if !d.State.Exists() {
 			break
@@ -260,7 +266,7 @@ func (d *Driver) attempt(w protocol.ModelWork) chat.Message {
 		m.Err = d.failure()
 	default:
 		a := model.Answer{
-			Parts: d.parts(), Stop: d.stop(), Usage: events.Usage{Input: 7, Output: 3},
+			Parts: d.parts(), Stop: d.stop(), Usage: events.Usage{Input: 7 * int64(d.chance.IntN(40)), Output: 3},
 			Provider: events.Provider{Name: "scripted"},
 		}
 		if d.yes(4) {

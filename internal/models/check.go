@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/yamlfile"
 )
@@ -71,6 +72,9 @@ func (c *checker) entry(path string, i int, e Entry) {
 	}
 	if e.Window < 0 || e.Window > maxTokens {
 		c.Wrong(path+".window", "window is %d: want a number of tokens", e.Window)
+	}
+	if e.CompactAt < 0 || e.CompactAt > chat.MaxCompactAt {
+		c.Wrong(path+".compact_at", "compact_at is %d: want a percentage of the window, 100 to compact nothing", e.CompactAt)
 	}
 	c.provider(path, e)
 	c.defaults(path+".defaults", e)

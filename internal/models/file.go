@@ -42,6 +42,7 @@ type Entry struct {
 	Model     string     `yaml:"model"`       // what the provider calls it
 	Script    string     `yaml:"script"`      // file of a scripted model
 	Window    int64      `yaml:"window"`      // tokens
+	CompactAt int        `yaml:"compact_at"`  // percent of the window; 0 is the default, 100 never
 	Price     *Price     `yaml:"price"`       // nil: unknown
 	Abilities Abilities  `yaml:"abilities"`
 	Defaults  Defaults   `yaml:"defaults"`
@@ -139,7 +140,7 @@ func keyIn(before string) string {
 // shownKeys are those whose values nobody takes for a secret.
 func shownKeys() []string {
 	return []string{
-		"default", "models", "name", "provider", "bearer", "model", "script", "window", "price", "input", "output",
+		"default", "models", "name", "provider", "bearer", "model", "script", "window", "compact_at", "price", "input", "output",
 		"cache_read", "cache_write", "abilities", "images", "reasoning", "tools", "defaults", "max_output_tokens",
 		"thinking_tokens", "effort", "pool", "fallbacks", "on",
 	}

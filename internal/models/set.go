@@ -119,13 +119,25 @@ func (s *Set) pools() map[string]string {
 	return pools
 }
 
-// pool puts what the models say about pools into the configuration of an
-// orchestrator. One that is told nothing about pools asks all of them, so that
+// windows are those of the models by name, where anything is said about one.
+func (s *Set) windows() map[string]chat.Window {
+	windows := make(map[string]chat.Window)
+	for _, m := range s.models {
+		if w := (chat.Window{Tokens: m.Window, CompactAt: m.CompactAt}); w != (chat.Window{}) {
+			windows[m.Name] = w
+		}
+	}
+	return windows
+}
+
+// pool puts what the models say about pools and windows into the configuration of
+// an orchestrator. One that is told nothing about pools asks all of them, so that
 // no model waits for nobody.
 func (s *Set) pool(cfg *orchestrator.Config) {
 	pools := s.pools()
 	maps.Copy(pools, cfg.ModelPools)
 	cfg.ModelPools = pools
+	cfg.Windows = s.windows()
 	if cfg.Pools != nil {
 		return
 	}

@@ -51,13 +51,28 @@ func about(e events.Event) subject {
 	case events.TurnInterrupted:
 		return subject{turn: e.Turn, said: fmt.Sprintf("turn %d", e.Turn)}
 	case events.StepRequested:
-		return subject{step: e.Step, said: fmt.Sprintf("step %s, attempt %d", e.Step, e.Attempt)}
+		said := fmt.Sprintf("step %s, attempt %d", e.Step, e.Attempt)
+		if e.Purpose != events.PurposeAnswer {
+			said += ": " + string(e.Purpose)
+		}
+		return subject{step: e.Step, said: said}
 	case events.StepCompleted:
 		return subject{step: e.Step, said: fmt.Sprintf("step %s, attempt %d: %s", e.Step, e.Attempt, e.Stop)}
 	case events.StepFailed:
 		return subject{step: e.Step, said: fmt.Sprintf("step %s, attempt %d: %s", e.Step, e.Attempt, e.Class)}
 	case events.StepInterrupted:
 		return subject{step: e.Step, said: fmt.Sprintf("step %s, attempt %d", e.Step, e.Attempt)}
+	case events.ContextCompacted:
+		if e.Step == nil {
+			return subject{said: fmt.Sprintf("%d outputs left out, about %d tokens and then %d", len(e.Masked), e.Before, e.After)}
+		}
+		return subject{step: *e.Step, said: fmt.Sprintf("up to %s, about %d tokens and then %d", events.StepID(e.Boundary), e.Before, e.After)}
+	case events.ContextCompactionFailed:
+		return subject{step: e.Step, said: fmt.Sprintf("step %s: %s: %s", e.Step, e.Class, e.Message)}
+	case events.ContextCleared:
+		return subject{said: "up to " + events.StepID(e.Boundary).String()}
+	case events.ContextRestored:
+		return subject{said: "from before " + events.StepID(e.Boundary).String()}
 	case events.ToolRequested:
 		return subject{call: e.Call, said: fmt.Sprintf("call %s of %s", e.Call, e.Tool)}
 	case events.ToolStarted:

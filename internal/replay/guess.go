@@ -178,7 +178,8 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		events.TurnInterrupted, events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.ToolCompleted,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested,
-		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested:
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested,
+		events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 		// The verb is all that was said, or cannot have had this outcome.
 	}
 	return of(bodyOf(verb, 0)), bodyOf(verb, 0) != nil
@@ -247,6 +248,12 @@ func bodyOf(verb protocol.Verb, turn int) protocol.Body {
 		return protocol.Regenerate{V: v, Turn: turn}
 	case protocol.VerbSelectBranch:
 		return protocol.SelectBranch{V: v, Turn: turn}
+	case protocol.VerbCompact:
+		return protocol.Compact{V: v}
+	case protocol.VerbClear:
+		return protocol.Clear{V: v}
+	case protocol.VerbRestore:
+		return protocol.Restore{V: v}
 	case protocol.VerbFork:
 		return protocol.Fork{V: v}
 	case protocol.VerbImport:

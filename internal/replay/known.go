@@ -38,7 +38,8 @@ func (k *known) read(c events.Commit) {
 			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
 			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
-			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested:
+			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested,
+			events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 			// Nothing that a message is made from.
 		}
 	}
@@ -91,6 +92,7 @@ func (k *known) live(c events.Commit) chat.Live {
 			Defaults: events.Settings{Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits},
 			Tools:    got.Tools,
 			Pools:    map[string]string{got.Model: got.Pool},
+			Windows:  map[string]chat.Window{got.Model: {Tokens: got.Window, CompactAt: got.CompactAt}},
 		}
 	}
 	return chat.Live{}

@@ -36,7 +36,7 @@ func script(p plan) []command {
 	)
 	for i := range chats {
 		k := events.Key{Tenant: "default", Chat: fmt.Sprintf("chat%d", i+1)}
-		chats[i] = scriptOf(r, draws(p.seed, "busy "+k.Chat), k)
+		chats[i] = scriptOf(r, draws(p.seed, "busy "+k.Chat), draws(p.seed, "context "+k.Chat), k)
 	}
 	for {
 		var left []int
@@ -152,6 +152,9 @@ const (
 // meddleOnceIn is how seldom an input that may still wait is moved or edited.
 const meddleOnceIn = 5
 
+// contextOnceIn is how seldom somebody wants models to be shown something else.
+const contextOnceIn = 6
+
 // maxLater bounds what is said in a chat after its create.
 const maxLater = 9
 
@@ -161,8 +164,8 @@ func otherModes() []events.SendMode {
 }
 
 // scriptOf draws what is said in a chat. How people meddle with a turn that runs
-// comes from busy, which changes nothing of what else they say.
-func scriptOf(r, busy *rand.Rand, k events.Key) []command {
+// comes from busy, and what they want models to be shown from long, which changes nothing of what else they say.
+func scriptOf(r, busy, long *rand.Rand, k events.Key) []command {
 	model := pick(r, modelCalls, modelCalls, modelCalls, modelSays)
 	settings := events.Settings{Model: model}
 	if r.IntN(6) == 0 {
@@ -203,6 +206,12 @@ func scriptOf(r, busy *rand.Rand, k events.Key) []command {
 				protocol.Promote{V: protocol.Version, Input: newest},
 				protocol.Promote{V: protocol.Version, Input: newest, Interrupt: true},
 				protocol.EditInput{V: protocol.Version, Input: newest, Parts: []events.Part{events.Text(fmt.Sprintf("say %d", busy.IntN(1_000_000)))}},
+			)))
+		}
+		if long.IntN(contextOnceIn) == 0 {
+			all = append(all, say(pick[protocol.Body](long,
+				protocol.Compact{V: protocol.Version}, protocol.Compact{V: protocol.Version},
+				protocol.Clear{V: protocol.Version}, protocol.Restore{V: protocol.Version},
 			)))
 		}
 		switch r.IntN(16) {

@@ -64,10 +64,13 @@ func (r *run) judgeLastWords() {
 				switch e := e.(type) {
 				case events.TurnStarted:
 					if slices.Contains(e.Inputs, input) {
-						turn = e.Turn
+						turn, finished = e.Turn, false
 					}
 				case events.TurnCompleted:
 					finished = finished || turn != 0 && e.Turn == turn
+				case events.TurnFailed: // it ran before them, or an input in front of them names the model that takes little
+					tooLarge := e.Class == events.ClassContextTooLarge || e.Class == events.ClassContentFilter
+					finished = finished || tooLarge && (turn == 0 || e.Turn == turn)
 				}
 			}
 		}

@@ -88,10 +88,22 @@ func (w *world) ids(p *membus.Process) func() string {
 	}
 }
 
+// smallWindow is how many tokens the model takes in some runs that calls tools: a
+// few steps fill it. The other one takes anything.
+const smallWindow = 400
+
+func (w *world) windows() map[string]chat.Window {
+	if draws(w.plan.seed, "window").IntN(2) == 0 {
+		return nil
+	}
+	return map[string]chat.Window{modelCalls: {Tokens: smallWindow}}
+}
+
 func (w *world) orchestrator(s *slot, p *membus.Process) (func(context.Context) error, error) {
 	o, err := orchestrator.New(orchestrator.Config{
 		Pools: map[string]int{chat.DefaultPool: 2}, Mailboxes: 4, Timers: 4, Requests: 8,
 		AckWait: w.plan.ackWait, Silence: time.Minute, ContentSilence: 2 * time.Minute,
+		Windows:  w.windows(),
 		Defaults: events.Settings{Model: modelSays}, Clock: s.clock, NewID: w.ids(p), Log: w.failings.of(p.Name),
 	}, p.Orchestrator(), w.provider.find)
 	if err != nil {

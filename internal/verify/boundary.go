@@ -15,6 +15,10 @@ func (h *history) boundary() {
 		h.closed()
 		return
 	}
+	h.leftover(h.aside)
+	if t != nil {
+		h.leftover(t.other)
+	}
 	if t == nil {
 		h.waitsForNobody()
 		h.dueForNobody()
@@ -31,9 +35,11 @@ func (h *history) boundary() {
 	switch {
 	case t.interrupt.known():
 		h.ending(t)
+	case s != nil && s.afterCompaction && !t.other.asks():
+		h.breaks(RuleAttempts, s.closed, "step %s is to be tried again with less, and nothing makes it less", s.id)
 	case t.steps == 0:
 		h.breaks(RuleSteps, t.start, "turn %d has no step though its commit is over", t.number)
-	case t.failedForGood() != nil:
+	case t.failedForGood() != nil && !t.goesOnBehind(t.failedForGood()):
 		s := t.failedForGood()
 		h.breaks(RuleAttempts, s.closed, "step %s failed for good, and turn %d goes on", s.id, t.number)
 	case s != nil && s.phase == stepCompleted:
@@ -45,8 +51,8 @@ func (h *history) boundary() {
 
 // waitsForNobody judges I13 where no turn is open.
 func (h *history) waitsForNobody() {
-	if h.ended.failed {
-		return // they wait for a person
+	if h.ended.failed && !h.wanted || h.summing() {
+		return // they wait for a person, or for a summary
 	}
 	for i := range h.waiting {
 		in := &h.waiting[i]

@@ -42,6 +42,8 @@ func (h *history) eventSize(e events.Event) {
 		h.message(e.Message)
 	case events.StepFailed:
 		h.message(e.Message)
+	case events.ContextCompactionFailed:
+		h.message(e.Message)
 	case events.StepRequested:
 		if e.Attempt > events.MaxAttemptsPerStep {
 			h.breaks(RuleBounds, Place{}, "step %s has %d attempts, at most %d may be", e.Step, e.Attempt, events.MaxAttemptsPerStep)

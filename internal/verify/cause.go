@@ -128,6 +128,18 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		}
 	case events.QuestionHeld:
 		return v == protocol.VerbAnswer
+	case events.StepRequested:
+		if v == protocol.VerbCompact {
+			return e.Purpose == events.PurposeSummary && e.Step.Turn == 0
+		}
+	case events.StepInterrupted:
+		if v == protocol.VerbInterrupt {
+			return e.Step.Turn == 0
+		}
+	case events.ContextCompactionFailed:
+		if v == protocol.VerbInterrupt {
+			return e.Step.Turn == 0
+		}
 	default:
 		// By its name alone.
 	}
@@ -145,6 +157,8 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		protocol.VerbAnswer:       events.QuestionAnswered{},
 		protocol.VerbErase:        events.ChatEraseRequested{},
 		protocol.VerbClientResult: events.ToolCompleted{},
+		protocol.VerbCompact:      events.StepRequested{}, protocol.VerbClear: events.ContextCleared{},
+		protocol.VerbRestore: events.ContextRestored{},
 	}
 	want, known := brings[v]
 	return !known || want.EventType() == e.EventType()
@@ -159,7 +173,8 @@ func leads(e events.Event) (Rule, bool) {
 	case events.ModeSet:
 		return RuleCommands, true
 	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.InputAccepted, events.InputEdited, events.InputPromoted,
-		events.InputWithdrawn, events.BranchSelected, events.TurnInterruptRequested:
+		events.InputWithdrawn, events.BranchSelected, events.TurnInterruptRequested,
+		events.ContextCleared, events.ContextRestored:
 		return RuleCommands, true
 	case events.StepCompleted, events.StepFailed, events.StepInterrupted:
 		return RuleAttempts, true
@@ -173,7 +188,8 @@ func leads(e events.Event) (Rule, bool) {
 	case events.ChatUnarchived: // an input brings a chat back
 	case events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolCompleted, events.ApprovalRequested, events.QuestionAsked,
-		events.ActionRequested: // they follow
+		events.ActionRequested,
+		events.ContextCompacted, events.ContextCompactionFailed: // they follow
 	}
 	return "", false
 }

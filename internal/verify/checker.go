@@ -6,8 +6,8 @@
 // shown (I16), that a snapshot and the rest give the same (I19), and that the
 // clock has no say (I20).
 //
-// [Rules] lists all twenty. Nothing of I15 (compaction) and I17 (children) applies
-// yet: no log can hold their events, and a commit with an
+// [Rules] lists all twenty. Nothing of I17 (children) applies yet: no log can hold
+// its events, and a commit with an
 // event that this release does not know is not judged but told, see [Unread]. Of
 // the others the list says what is still to come.
 package verify

@@ -1,8 +1,11 @@
 package verify
 
 import (
+	"slices"
+
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
 )
 
 // fold is a chat's state, folded thrice: as it is, with every commit's clock
@@ -34,6 +37,11 @@ func (f *fold) read(h *history, c events.Commit, e Entry) {
 	}
 	hash := events.Hash(e.Commit)
 	f.buried(c)
+	compacts := slices.ContainsFunc(c.Events, func(e events.Event) bool { return e.EventType() == events.ContextCompacted{}.EventType() })
+	var shown model.Request
+	if compacts {
+		shown = chat.Prompt(f.state)
+	}
 	f.apply(c, hash)
 	if wrong := f.state.Wrong(); wrong != "" {
 		f.over = true
@@ -41,6 +49,9 @@ func (f *fold) read(h *history, c events.Commit, e Entry) {
 			h.breaks(RulePrompts, h.last, "the log cannot be folded: %s", wrong)
 		}
 		return
+	}
+	if compacts {
+		f.contextOf(h, c, shown, chat.Prompt(f.state))
 	}
 	ended := false
 	for _, event := range c.Events {

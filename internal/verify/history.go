@@ -42,7 +42,11 @@ type history struct {
 	asides int   // how many of those there were
 	ended  endedTurn
 	tree   tree
+	wanted bool           // an input came after that
 	ends   *recent[Place] // by number
+
+	boundaries []events.Boundary // that were not taken back, the newest last
+	compacted  Place             // a compaction that nobody asked for, with no answer behind it
 
 	effects effectsOfChat
 	fold    fold
@@ -158,6 +162,14 @@ func (h *history) event(e events.Event, index int) {
 		h.stepFailed(e)
 	case events.StepInterrupted:
 		h.stepInterrupted(e)
+	case events.ContextCompacted:
+		h.contextCompacted(e)
+	case events.ContextCompactionFailed:
+		h.compactionFailed(e)
+	case events.ContextCleared:
+		h.contextCleared(e)
+	case events.ContextRestored:
+		h.contextRestored(e)
 	case events.ToolRequested:
 		h.toolRequested(e)
 	case events.ToolStarted:

@@ -40,6 +40,7 @@ func (h *history) inputAccepted(e events.InputAccepted) {
 	if h.turn != nil && e.Mode == events.ModeRollback && h.tree.tip == h.turn.number {
 		in.rolls, in.parent = h.turn.number, h.turn.parent
 	}
+	h.wanted = h.wanted || h.turn == nil && h.cause.Verb == string(protocol.VerbSend)
 	h.waiting = append(h.waiting, in)
 	if h.turn != nil && stopsTurns(e.Mode) {
 		h.turn.stopper, h.tree.stopper = e.Input, e.Input

@@ -41,12 +41,16 @@ func (s *step) asks() bool {
 // failedForGood is the step that the turn cannot go on without, nil if there is none.
 func (t *turn) failedForGood() *step {
 	for _, s := range []*step{t.other, t.step} {
-		if s != nil && s.phase == stepFailed && s.retryAt == 0 {
+		if s != nil && s.phase == stepFailed && s.retryAt == 0 && !s.afterCompaction {
 			return s
 		}
 	}
 	return nil
 }
+
+// goesOnBehind reports whether a failed step was an answer, and the turn took
+// inputs behind it.
+func (t *turn) goesOnBehind(s *step) bool { return s.filtered() && t.steered > s.id.Step }
 
 // asideRequested judges a step outside of any turn: they are numbered through the
 // whole chat, and one is under way at a time.
@@ -69,7 +73,7 @@ func (h *history) asideRequested(e events.StepRequested) {
 		h.breaks(RuleAttempts, Place{}, "step %s begins with attempt %d", e.Step, e.Attempt)
 	}
 	h.asides = e.Step.Step
-	h.aside = &step{id: e.Step, purpose: e.Purpose, attempt: e.Attempt, requested: h.here}
+	h.aside = &step{id: e.Step, purpose: e.Purpose, attempt: e.Attempt, requested: h.here, until: e.Until}
 }
 
 // spent counts what a step of the open turn used.

@@ -33,6 +33,11 @@ type step struct {
 	calls    []*call
 	action   Place // where the client was asked
 	reported bool  // as going nowhere
+
+	until           *events.Boundary // what a summary is about
+	done            bool             // what came of a summary was said
+	afterCompaction bool             // the failure is followed by another attempt then
+	compactions     int              // of the turn, when it failed
 }
 
 // filtered reports whether a filter refused the answer, which is one.
@@ -53,6 +58,9 @@ func (s *step) openCalls() []*call {
 func (h *history) stepRequested(e events.StepRequested) {
 	if !isPurpose(e.Purpose) {
 		h.breaks(RuleSteps, Place{}, "step %s has the purpose %q", e.Step, e.Purpose)
+	}
+	if e.Purpose == events.PurposeSummary {
+		h.summaryRequested(e)
 	}
 	if e.Step.Turn == 0 {
 		h.asideRequested(e)
@@ -80,7 +88,7 @@ func (h *history) stepRequested(e events.StepRequested) {
 	if e.Attempt != 1 {
 		h.breaks(RuleAttempts, Place{}, "step %s begins with attempt %d", e.Step, e.Attempt)
 	}
-	s := &step{id: e.Step, purpose: e.Purpose, attempt: e.Attempt, requested: h.here}
+	s := &step{id: e.Step, purpose: e.Purpose, attempt: e.Attempt, requested: h.here, until: e.Until}
 	t.steps = e.Step.Step
 	if e.Purpose != events.PurposeAnswer {
 		t.other = s
@@ -129,6 +137,10 @@ func (h *history) nextAttempt(s *step, e events.StepRequested) {
 		if s.closed != h.here {
 			h.breaks(RuleAttempts, s.closed, "attempt %d of step %s does not follow the crash at once", e.Attempt, e.Step)
 		}
+	case s.afterCompaction:
+		if h.turn == nil || h.turn.compactions == s.compactions {
+			h.breaks(RuleAttempts, s.closed, "attempt %d of step %s begins, and the context was not compacted", e.Attempt, e.Step)
+		}
 	case s.retryAt == 0:
 		h.breaks(RuleAttempts, s.closed, "attempt %d of step %s begins after a failure for good", e.Attempt, e.Step)
 	default:
@@ -143,6 +155,7 @@ func (h *history) nextAttempt(s *step, e events.StepRequested) {
 	if e.Purpose != s.purpose {
 		h.breaks(RuleSteps, s.requested, "attempt %d of step %s is for %s, the step for %s", e.Attempt, e.Step, e.Purpose, s.purpose)
 	}
+	s.afterCompaction = false
 	s.phase, s.attempt, s.requested, s.calls = stepOpen, e.Attempt, h.here, nil
 }
 
@@ -191,6 +204,7 @@ func (h *history) stepCompleted(e events.StepCompleted) {
 		return
 	}
 	h.turn.calls += len(s.calls)
+	h.compacted = Place{}
 	if !isFinal(e.Stop) || len(s.calls) > 0 {
 		return
 	}
@@ -215,6 +229,14 @@ func (h *history) stepFailed(e events.StepFailed) {
 	if e.Class.Interrupted() {
 		s.interrupted++
 	}
+	if s.afterCompaction = e.AfterCompaction; s.afterCompaction {
+		if e.Class != events.ClassContextTooLarge || s.purpose != events.PurposeAnswer || e.RetryAt != 0 {
+			h.breaks(RuleAttempts, Place{}, "attempt %d of step %s failed with %s and is to be tried again after a compaction", e.Attempt, e.Step, e.Class)
+		}
+		if h.turn != nil {
+			s.compactions = h.turn.compactions
+		}
+	}
 	if e.RetryAt == 0 {
 		return
 	}
@@ -231,7 +253,12 @@ func (h *history) stepInterrupted(e events.StepInterrupted) {
 	}
 	s.phase = stepInterrupted
 	h.spent(e.Step, e.Usage)
-	if e.Step.Turn != 0 && !h.turn.interrupt.known() && !h.closing {
+	asked := h.cause.Kind == events.CausedByCommand // and this alone, outside of a turn
+	if e.Step.Turn != 0 {
+		asked = h.turn.interrupt.known()
+		s.done = true
+	}
+	if !asked && !h.closing {
 		h.breaks(RuleInterrupts, Place{}, "step %s is interrupted, and nobody asked for it", e.Step)
 	}
 	for _, p := range e.Parts {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/everturn/everturn/events"
-	"github.com/everturn/everturn/protocol"
 )
 
 // turn is the open turn.
@@ -27,9 +26,10 @@ type turn struct {
 	stopAfter Place // success of a tool that ends the turn
 	usage     events.Usage
 
-	stopper string // the newest input that came to stop it
-	steered int    // the newest step before which it took inputs, 0 if none
-	before  int    // how many steps answered before that
+	stopper     string // the newest input that came to stop it
+	steered     int    // the newest step before which it took inputs, 0 if none
+	before      int    // how many steps answered before that
+	compactions int    // by which the context became shorter
 
 	interrupt Place // the request
 	allowance int   // events that may still come before the end
@@ -56,7 +56,7 @@ func (h *history) turnStarted(e events.TurnStarted) {
 		if len(e.Inputs) == 0 {
 			h.breaks(RuleOutcomes, Place{}, "turn %d begins without input and without another cause", e.Turn)
 		}
-		if h.ended.failed && h.cause.Verb != string(protocol.VerbSend) {
+		if h.ended.failed && !h.wanted {
 			h.breaks(RuleInputs, h.ended.at, "turn %d takes what waited after turn %d failed, and nobody asked for it", e.Turn, h.ended.number)
 		}
 	case events.CauseEdit, events.CauseRegenerate:
@@ -74,10 +74,14 @@ func (h *history) turnStarted(e events.TurnStarted) {
 	default:
 		h.breaks(RuleOutcomes, Place{}, "turn %d has the cause %q", e.Turn, e.Cause)
 	}
+	if h.summing() {
+		h.breaks(RuleCompaction, h.aside.requested, "turn %d starts while step %s sums up what is before it", e.Turn, h.aside.id)
+	}
 	if h.tree.due == nil {
 		h.begins(e)
 	}
 	h.take(e.Inputs, h.beside(e))
+	h.wanted = false
 	h.tree.start(e)
 	for i := range h.waiting {
 		h.waiting[i].rolls = 0 // the chat goes on here
@@ -226,11 +230,13 @@ func (h *history) turnFailed(e events.TurnFailed) {
 		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and fails", e.Turn)
 	}
 	switch s := t.failedForGood(); {
+	case (s == nil || s.filtered()) && e.Class == events.ClassContextTooLarge && t.open() == nil && t.settings != nil && t.settings.Window > 0:
+		t.steered = 0 // it did not fit, with a summary or without one, nor with what was said meanwhile
 	case s == nil:
 		h.breaks(RuleOutcomes, t.start, "turn %d fails, and no step of it has", e.Turn)
 	case s.class != e.Class:
 		h.breaks(RuleOutcomes, s.closed, "turn %d fails as %s, and its step as %s", e.Turn, e.Class, s.class)
-	case s.class == events.ClassContentFilter:
+	case s.class == events.ClassContentFilter && s.purpose == events.PurposeAnswer:
 		h.breaks(RuleOutcomes, s.closed, "turn %d fails, though a filter refused the answer, which is a finish", e.Turn)
 	}
 	h.endTurn(e.Totals, endedTurn{failed: true})

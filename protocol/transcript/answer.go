@@ -41,6 +41,7 @@ type Page struct {
 	Messages []Message `json:"messages"`
 	Turns    []Turn    `json:"turns"`             // those that the messages belong to, the newest 500 at most
 	Waiting  []Waiting `json:"waiting,omitempty"` // on every page, in the order they will be taken
+	Marks    []Mark    `json:"marks,omitempty"`   // where models were shown something else from then on
 
 	// Next is what to put into the next request's after; 0 if there is no more.
 	Next int `json:"next,omitempty"`
@@ -172,6 +173,31 @@ type Branch struct {
 	At        events.Time `json:"at"`                 // when that ended or, while it is open, began
 	Text      string      `json:"text"`               // the beginning of what was said last
 	Selected  bool        `json:"selected,omitempty"` // people read, and go on, here
+}
+
+// MarkKind says what changed in what models are shown.
+type MarkKind string
+
+// The kinds of mark.
+const (
+	MarkCompacted MarkKind = "compacted" // a summary stands in place of older messages, or outputs of tools are left out
+	MarkFailed    MarkKind = "compaction_failed"
+	MarkCleared   MarkKind = "cleared"
+	MarkRestored  MarkKind = "restored"
+)
+
+// Mark is a place among the messages behind which models are shown something else
+// of what stands before it. People are shown everything.
+type Mark struct {
+	After   int         `json:"after"` // the number of the message behind which it is
+	Rev     uint64      `json:"rev"`
+	At      events.Time `json:"at"`
+	Kind    MarkKind    `json:"kind"`
+	Summary string      `json:"summary,omitempty"` // its beginning
+	Masked  int         `json:"masked,omitempty"`  // how many outputs of tools were left out
+	Before  int64       `json:"before,omitempty"`  // about how many tokens were shown
+	Tokens  int64       `json:"tokens,omitempty"`  // and how many are now
+	Message string      `json:"message,omitempty"` // why there is no summary
 }
 
 // Waiting is an input that waits for its turn.

@@ -1,0 +1,64 @@
+package events
+
+// Boundary names the last thing of a chat that models are not shown any more: a
+// step, or, with Step 0, the inputs of a turn. It counts for every path on which
+// its turn lies.
+type Boundary struct {
+	Turn int `json:"turn"`
+	Step int `json:"step"`
+}
+
+// ContextCompacted says that models are shown Summary in place of everything up
+// to Boundary. Nothing is open then, no call is parted from its result, and no
+// input from the answer it still waits for.
+//
+// With Masked the outputs of those calls are left out of what models are shown;
+// without a Step that is all that happened, and Boundary is where it was.
+//
+// Before and After estimate the tokens of the messages shown. Instructions and
+// tools are not among them: they stay as they are.
+type ContextCompacted struct {
+	Step     *StepID  `json:"step,omitempty"`    // in which the summary was written
+	Boundary Boundary `json:"boundary"`          // the last thing that is not shown any more
+	Summary  []Part   `json:"summary,omitempty"` // what is shown in its place
+	Masked   []CallID `json:"masked,omitempty"`  // calls whose outputs are left out
+	Before   int64    `json:"before"`            // tokens that were shown, about
+	After    int64    `json:"after"`             // tokens that are shown now, about
+}
+
+// ContextCompactionFailed says that a summary was asked for and is of no use:
+// models are shown what they were shown before. In a turn, the turn fails.
+type ContextCompactionFailed struct {
+	Step    StepID     `json:"step"`
+	Class   ErrorClass `json:"class"`
+	Message string     `json:"message"` // cleaned, for people, at most [MaxErrorChars]
+}
+
+// ContextCleared says that models are shown nothing of what is up to Boundary.
+type ContextCleared struct {
+	Boundary Boundary `json:"boundary"` // the last thing that is not shown any more
+	By       string   `json:"by,omitempty"`
+}
+
+// ContextRestored undoes the newest context.compacted or context.cleared of the
+// path, whose Boundary it names: models are shown again what stands before it.
+type ContextRestored struct {
+	Boundary Boundary `json:"boundary"` // that counts no more
+	By       string   `json:"by,omitempty"`
+}
+
+// EventType implements [Event].
+func (ContextCompacted) EventType() Type { return "context.compacted.v1" }
+func (ContextCompacted) sealed()         {}
+
+// EventType implements [Event].
+func (ContextCompactionFailed) EventType() Type { return "context.compaction_failed.v1" }
+func (ContextCompactionFailed) sealed()         {}
+
+// EventType implements [Event].
+func (ContextCleared) EventType() Type { return "context.cleared.v1" }
+func (ContextCleared) sealed()         {}
+
+// EventType implements [Event].
+func (ContextRestored) EventType() Type { return "context.restored.v1" }
+func (ContextRestored) sealed()         {}

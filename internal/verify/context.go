@@ -1,0 +1,258 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+)
+
+// savedShare is how many percent of what was shown a summary must save.
+const savedShare = 20
+
+// maxBoundaries is how many boundaries of a chat are remembered.
+const maxBoundaries = 32
+
+// summing reports whether a summary is being written while no turn runs.
+func (h *history) summing() bool {
+	return h.aside.asks() && h.aside.purpose == events.PurposeSummary
+}
+
+// summaryRequested judges I15 for a step that is to write a summary: nothing is
+// open, and it is about something that was said.
+func (h *history) summaryRequested(e events.StepRequested) {
+	if e.Until == nil {
+		h.breaks(RuleCompaction, Place{}, "step %s is to sum up nothing", e.Step)
+		return
+	}
+	h.within(*e.Until, e)
+	t := h.turn
+	if t == nil || t.step == nil {
+		return
+	}
+	for _, open := range t.step.openCalls() {
+		h.breaks(RuleCompaction, t.step.closed, "step %s is to sum up while %s has no result", e.Step, describe(open.id, "call"))
+	}
+}
+
+// within judges that a boundary is behind something that was said, and not behind
+// what is still to be answered.
+func (h *history) within(b events.Boundary, e events.Event) {
+	t := h.turn
+	switch newest := h.newestTurn(); {
+	case b.Turn < 1 || b.Step < 0 || b.Turn > newest:
+		h.breaks(RuleCompaction, Place{}, "%s is about %s, and there is no such thing", e.EventType(), events.StepID(b))
+	case t == nil || b.Turn != t.number:
+	case b.Step > t.steps:
+		h.breaks(RuleCompaction, t.start, "%s is about step %s, which there is not", e.EventType(), events.StepID(b))
+	case t.step == nil || t.step.phase == stepFailed && t.answers == 1:
+		h.breaks(RuleCompaction, t.start, "%s is about the inputs of turn %d, which nobody has answered", e.EventType(), t.number)
+	}
+}
+
+// summaryOf gives the step that a compaction or its failure is about, which is
+// settled with it, and reports whether there is one.
+func (h *history) summaryOf(id events.StepID, e events.Event) (*step, bool) {
+	s := h.aside
+	if id.Turn != 0 {
+		if !h.belongs(id.Turn, e) {
+			return nil, false
+		}
+		s = h.turn.other
+	}
+	switch {
+	case s == nil || s.id != id || s.purpose != events.PurposeSummary:
+		h.breaks(RuleCompaction, Place{}, "%s of step %s, which was not asked for a summary", e.EventType(), id)
+		return nil, false
+	case s.done:
+		h.breaks(RuleCompaction, s.closed, "%s of step %s, which is settled", e.EventType(), id)
+		return nil, false
+	}
+	s.done = true
+	return s, true
+}
+
+func (h *history) contextCompacted(e events.ContextCompacted) {
+	if e.Step == nil {
+		h.outputsMasked(e)
+		return
+	}
+	s, ok := h.summaryOf(*e.Step, e)
+	if !ok {
+		return
+	}
+	if s.phase != stepCompleted || s.closed != h.here {
+		h.breaks(RuleCompaction, s.closed, "step %s has written no summary just now", s.id)
+	}
+	if s.until == nil || e.Boundary != *s.until {
+		h.breaks(RuleCompaction, s.requested, "step %s has summed up what is before another boundary than %s", s.id, events.StepID(e.Boundary))
+	}
+	if isEmpty(e.Summary) {
+		h.breaks(RuleCompaction, s.closed, "the summary of step %s says nothing", s.id)
+	}
+	h.shrinks(e)
+	if t := h.turn; s.id.Turn != 0 {
+		t.compactions++
+		h.oncePerAnswer(e)
+	}
+	h.boundaries = append(h.boundaries, e.Boundary)
+	h.boundaries = h.boundaries[max(0, len(h.boundaries)-maxBoundaries):]
+}
+
+// outputsMasked judges a compaction that leaves outputs out and sums up nothing.
+func (h *history) outputsMasked(e events.ContextCompacted) {
+	if h.turn == nil {
+		h.breaks(RuleCompaction, Place{}, "outputs are left out while no turn is open")
+		return
+	}
+	h.turn.compactions++
+	if len(e.Masked) == 0 || len(e.Summary) > 0 {
+		h.breaks(RuleCompaction, Place{}, "a compaction without a step leaves out %d outputs, and sums up in %d parts", len(e.Masked), len(e.Summary))
+	}
+	h.shrinks(e)
+	h.oncePerAnswer(e)
+}
+
+func (h *history) shrinks(e events.ContextCompacted) {
+	if e.After*100 > e.Before*(100-savedShare) {
+		h.breaks(RuleCompaction, Place{}, "the context had %d tokens and has %d: that saves less than %d percent", e.Before, e.After, savedShare)
+	}
+}
+
+// oncePerAnswer judges I15: between two compactions that nobody asked for
+// something is answered.
+func (h *history) oncePerAnswer(e events.Event) {
+	if h.compacted.known() {
+		h.breaks(RuleCompaction, h.compacted, "%s follows another, and nothing was answered between them", e.EventType())
+	}
+	h.compacted = h.here
+}
+
+func (h *history) compactionFailed(e events.ContextCompactionFailed) {
+	s, ok := h.summaryOf(e.Step, e)
+	if !ok {
+		return
+	}
+	stopped := h.cause.Kind == events.CausedByCommand && e.Step.Turn == 0 && s.phase == stepFailed
+	switch {
+	case s.phase == stepOpen, s.closed != h.here && !stopped:
+		h.breaks(RuleCompaction, s.closed, "step %s has not just failed to write a summary", s.id)
+	case s.phase == stepFailed && s.retryAt == 0 && e.Class != s.class:
+		h.breaks(RuleCompaction, s.closed, "step %s failed as %s, and its summary as %s", s.id, s.class, e.Class)
+	}
+	s.phase, s.retryAt, s.class = stepFailed, 0, e.Class
+}
+
+func (h *history) contextCleared(e events.ContextCleared) {
+	h.betweenTurns(e)
+	h.within(e.Boundary, e)
+	h.boundaries = append(h.boundaries, e.Boundary)
+	h.compacted = Place{}
+}
+
+func (h *history) contextRestored(e events.ContextRestored) {
+	h.betweenTurns(e)
+	h.compacted = Place{}
+	for i, b := range slices.Backward(h.boundaries) {
+		if b == e.Boundary {
+			h.boundaries = slices.Delete(slices.Clone(h.boundaries), i, i+1)
+			return
+		}
+	}
+	h.breaks(RuleCompaction, Place{}, "there is no boundary %s to be taken back", events.StepID(e.Boundary))
+}
+
+// betweenTurns judges that what models are shown changes by hand only while
+// nothing is asked.
+func (h *history) betweenTurns(e events.Event) {
+	if t := h.turn; t != nil {
+		h.breaks(RuleCompaction, t.start, "%s while turn %d is open", e.EventType(), t.number)
+	}
+	if h.aside.asks() {
+		h.breaks(RuleCompaction, h.aside.requested, "%s while step %s is under way", e.EventType(), h.aside.id)
+	}
+}
+
+// leftover judges that what came of a summary is in the commit that ended it.
+func (h *history) leftover(s *step) {
+	if s == nil || s.purpose != events.PurposeSummary || s.done || s.asks() || s.reported {
+		return
+	}
+	s.reported = true
+	h.breaks(RuleCompaction, s.closed, "step %s was to write a summary, and nobody says what came of it", s.id)
+}
+
+func isEmpty(parts []events.Part) bool {
+	for _, p := range parts {
+		if p.Blob != "" || strings.TrimSpace(p.Text) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// contextOf judges what a compaction says of sizes, by what models were shown
+// before the commit and are shown after it, and that instructions and tools are
+// what they were.
+func (f *fold) contextOf(h *history, c events.Commit, before model.Request, after model.Request) {
+	for _, e := range c.Events {
+		e, ok := e.(events.ContextCompacted)
+		if !ok {
+			continue
+		}
+		if n := estimate(before.Messages); n != e.Before {
+			h.breaks(RuleCompaction, Place{}, "the context is said to have had %d tokens, and had %d", e.Before, n)
+		}
+		if n := estimate(after.Messages); n != e.After && !saysMore(c) {
+			h.breaks(RuleCompaction, Place{}, "the context is said to have %d tokens, and has %d", e.After, n)
+		}
+		head, was := after, before
+		head.Messages, was.Messages = nil, nil
+		if string(head.Canonical()) != string(was.Canonical()) && !saysMore(c) {
+			h.breaks(RuleCompaction, Place{}, "a compaction changes instructions or tools")
+		}
+	}
+}
+
+// saysMore reports whether the commit also lets an input in, which is shown then.
+func saysMore(c events.Commit) bool {
+	for _, e := range c.Events {
+		switch e.(type) {
+		case events.TurnStarted, events.InputSteered:
+			return true
+		default:
+			// Nothing that is shown.
+		}
+	}
+	return false
+}
+
+// estimate counts tokens as the rules do where no provider has: four characters
+// each, four more for a message, a thousand for an image.
+func estimate(list []model.Message) int64 {
+	sum := int64(0)
+	for _, m := range list {
+		chars := int64(0)
+		parts := append([]events.Part(nil), m.Parts...)
+		for _, r := range m.Results {
+			chars += int64(utf8.RuneCountInString(r.Name))
+			parts = append(parts, r.Parts...)
+		}
+		for _, p := range parts {
+			switch {
+			case p.Type == events.PartImage:
+				sum += 1000
+			case p.Type == events.PartFile || p.Type == events.PartSource:
+				chars += int64(len(p.Name + p.Title + p.URL))
+			case p.Blob != "":
+				chars += p.Bytes
+			default:
+				chars += int64(utf8.RuneCountInString(p.Text+p.Arguments)) + int64(len(p.JSON)+len(p.Opaque)+len(p.Name))
+			}
+		}
+		sum += 4 + (chars+3)/4
+	}
+	return sum
+}
