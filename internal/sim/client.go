@@ -153,7 +153,7 @@ const (
 const meddleOnceIn = 5
 
 // contextOnceIn is how seldom somebody wants models to be shown something else.
-const contextOnceIn = 6
+const contextOnceIn = 30
 
 // maxLater bounds what is said in a chat after its create.
 const maxLater = 9

@@ -93,7 +93,7 @@ func (w *world) ids(p *membus.Process) func() string {
 const smallWindow = 400
 
 func (w *world) windows() map[string]chat.Window {
-	if draws(w.plan.seed, "window").IntN(2) == 0 {
+	if draws(w.plan.seed, "window").IntN(4) != 0 {
 		return nil
 	}
 	return map[string]chat.Window{modelCalls: {Tokens: smallWindow}}
