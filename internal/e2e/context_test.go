@@ -1,0 +1,89 @@
+//go:build processes
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
+)
+
+// patientSummary takes its time over a summary, and over nothing else.
+const patientSummary = `
+rules:
+  - when: {input: notes from which it can be continued}
+    answer:
+      - text: "They count. "
+      - pause: 2s
+      - text: "So far to six."
+  - answer:
+      - text: "Answer to: {{input}}"
+`
+
+// asksForSummary reports whether a summary is being written.
+func (h history) asksForSummary() bool {
+	asked := every[events.StepRequested](h)
+	return h.last("step.requested.v1") && asked[len(asked)-1].Purpose == events.PurposeSummary
+}
+
+// Everything dies while a summary is written; the next time somebody interrupts it
+// from another process. What was said meanwhile is answered, and the summary is
+// shown in the one case and missed by nobody in the other.
+//
+// Rules: S10.3, S10.4.
+func TestACompactionOutlivesEveryProcess(t *testing.T) {
+	c := startCluster(t, settings{ackWait: time.Second, script: patientSummary})
+	startParts(c)
+	cl, r := c.client(), c.reader()
+	all := []string{"orchestrator-1", "orchestrator-2", "toolrunner-1", "toolrunner-2", "projections-1", "server"}
+
+	long := strings.Repeat("and so on ", 100)
+	k := ask(t, cl, "one "+long)
+	for turns, text := range []string{"two ", "three ", "four ", "five ", "six "} {
+		r.until(t, k, "an answer", func(h history) bool { return h.ended(turns + 1) })
+		say(t, cl, k.Chat, text+long)
+	}
+	r.until(t, k, "the sixth answer", func(h history) bool { return h.ended(6) })
+
+	compact := func() {
+		if err := cl.Submit(patient(t), k.Chat, client.NewID(), protocol.Compact{V: protocol.Version}); err != nil {
+			t.Fatal(err)
+		}
+		r.until(t, k, "a summary that is asked for", history.asksForSummary)
+	}
+	compact()
+	for _, name := range all {
+		c.kill(name)
+	}
+	c.restart("server")
+	for _, name := range all[:len(all)-1] {
+		c.restart(name)
+	}
+	h := r.until(t, k, "the summary", func(h history) bool { return len(every[events.ContextCompacted](h)) > 0 })
+	if e := every[events.ContextCompacted](h)[0]; e.Summary[0].Text+e.Summary[len(e.Summary)-1].Text == "" || e.After >= e.Before {
+		t.Errorf("compacted %+v", e)
+	}
+	for turns, text := range []string{"seven ", "eight ", "nine "} {
+		say(t, cl, k.Chat, text+long)
+		r.until(t, k, "an answer", func(h history) bool { return h.ended(turns + 7) })
+	}
+
+	compact()
+	began := time.Now()
+	if _, err := cl.Command(patient(t), k.Chat, protocol.Interrupt{V: protocol.Version}); err != nil {
+		t.Fatal(err)
+	}
+	r.until(t, k, "its end", func(h history) bool { return len(every[events.ContextCompactionFailed](h)) > 0 })
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v to end the summary", took)
+	}
+	say(t, cl, k.Chat, "and then?")
+	if h = r.until(t, k, "the next answer", func(h history) bool { return h.ended(10) }); h.finalText() != "Answer to: and then?" {
+		t.Errorf("then %q", h.finalText())
+	}
+	c.check(r, []events.Key{k})
+}
