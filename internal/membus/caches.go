@@ -49,11 +49,12 @@ type blobKey struct {
 type blobs struct{ p *Process }
 
 func (b blobs) Put(ctx context.Context, k events.Key, d events.Digest, content []byte) error {
+	content = slices.Clone(content) // a late effect comes when the caller writes into it again
 	_, err := step(ctx, b.p, Op{Kind: "blobs.put", Subject: string(d), Stage: StageWrite}, func(Fate) (struct{}, error) {
 		if events.DigestOf(content) != d {
 			return struct{}{}, errors.New("put blob: content does not have its digest")
 		}
-		b.p.server.blobs[blobKey{k, d}] = slices.Clone(content)
+		b.p.server.blobs[blobKey{k, d}] = content
 		return struct{}{}, nil
 	})
 	return err
@@ -177,9 +178,10 @@ type snapshotKey struct {
 type snapshots struct{ p *Process }
 
 func (n snapshots) Put(ctx context.Context, k events.Key, version int, content []byte) error {
+	content = slices.Clone(content) // as above
 	_, err := step(ctx, n.p, Op{Kind: "snapshots.put", Subject: k.String(), Stage: StageWrite}, func(Fate) (struct{}, error) {
 		at := snapshotKey{k, version}
-		n.p.server.snapshots[at] = append(n.p.server.snapshots[at], slices.Clone(content))
+		n.p.server.snapshots[at] = append(n.p.server.snapshots[at], content)
 		if seen := n.p.server.options.Observer.Snapped; seen != nil {
 			seen(k, version)
 		}
