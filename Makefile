@@ -89,6 +89,7 @@ recordings: ## plays what providers once sent to the adapters; DIR=… says wher
 .PHONY: e2e
 e2e: ## real processes, killed at bad moments; prints what it took them
 	go test -tags processes ./internal/e2e -skip '^TestNodes' -v -count=1 -timeout 30m
+	go test -tags processes ./internal/system -run '^TestS10_4_' -v -count=1
 
 # Places that two writers contend for, in each race, and servers killed under load.
 POSITIONS ?= 2000

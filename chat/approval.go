@@ -22,6 +22,9 @@ func RulesOf(e events.Effective) int {
 	if slices.ContainsFunc(e.Tools, func(tool events.Tool) bool { return tool.Group == "" || needsApproval(e.Approval, tool) }) {
 		return rulesApprovals // a tool of the core, or one that waits for a person
 	}
+	if canCompact(e) {
+		return rulesCompaction
+	}
 	return 1
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Numbers of compaction, in percent but for the last two.
 const (
-	defaultCompactAt = 70  // of the window, from which on a context is compacted
+	DefaultCompactAt = 70  // of the window, from which on a context is compacted
 	MaxCompactAt     = 100 // turns it off
 	keptShare        = 40  // of the messages, the newest
 	savedShare       = 20  // of what was shown: a summary that saves less is none
@@ -22,7 +22,7 @@ const (
 // Window is what is known of a model's context window.
 type Window struct {
 	Tokens    int64 // 0: nothing
-	CompactAt int   // percent of Tokens; 0 means 70, 100 never
+	CompactAt int   // percent of Tokens; 0 means 70 where Tokens are known, else never; 100 never
 }
 
 // askForSummary is what a model is asked when a conversation has become too long.
@@ -79,7 +79,13 @@ func (s State) summaryRequest(until events.Boundary) model.Request {
 // compacts reports whether the open turn may have its context compacted.
 func (s State) compacts() bool {
 	t := s.f.Current
-	return t.Rules >= rulesCompaction && s.effective(t).CompactAt < MaxCompactAt
+	return t.Rules >= rulesCompaction && canCompact(s.effective(t))
+}
+
+// canCompact reports whether contexts are compacted with those settings. Those of
+// releases that could not, know neither a window nor a share of it.
+func canCompact(e events.Effective) bool {
+	return (e.Window > 0 || e.CompactAt > 0) && e.CompactAt < MaxCompactAt
 }
 
 // isFull reports whether the context has grown so far that it is to be compacted,
@@ -91,7 +97,7 @@ func (s State) isFull() (full, over bool) {
 	}
 	at := settings.CompactAt
 	if at == 0 {
-		at = defaultCompactAt
+		at = DefaultCompactAt
 	}
 	size := s.size()
 	return size > settings.Window/100*int64(at)+settings.Window%100*int64(at)/100, size > settings.Window

@@ -309,9 +309,14 @@ func TestS1_1_7_WhatStaysTooLargeFails(t *testing.T) {
 func TestS2_3_TooLargeIsCompactedOnce(t *testing.T) {
 	t.Parallel()
 	tooLarge := model.Error{Class: events.ClassContextTooLarge, Message: "too long"}
+	unknown := func(t *testing.T) *story { // a model whose window nobody knows
+		s := long(t, 0, 5)
+		s.windows = map[string]chat.Window{"": {CompactAt: chat.DefaultCompactAt}}
+		return s
+	}
 	t.Run("the same step is asked again with less", func(t *testing.T) {
 		t.Parallel()
-		s := long(t, 0, 5)
+		s := unknown(t)
 		s.send("a")
 		list := s.fail(tooLarge)
 		wants(t, list, "step.failed", "step.requested")
@@ -335,10 +340,13 @@ func TestS2_3_TooLargeIsCompactedOnce(t *testing.T) {
 		s.windows = map[string]chat.Window{"m": {CompactAt: chat.MaxCompactAt}}
 		s.send("a")
 		wants(t, s.fail(tooLarge), "step.failed", "turn.failed")
+		s = long(t, 0, 5) // nothing is said about any model
+		s.send("a")
+		wants(t, s.fail(tooLarge), "step.failed", "turn.failed")
 	})
 	t.Run("a summary that is too large itself fails the turn", func(t *testing.T) {
 		t.Parallel()
-		s := long(t, 0, 5)
+		s := unknown(t)
 		s.send("a")
 		s.fail(tooLarge)
 		list := s.fail(tooLarge)

@@ -21,7 +21,7 @@ type Live struct {
 	Defaults events.Settings
 	Tools    []events.Tool     // every tool on offer, sorted by name
 	Pools    map[string]string // which pool asks a model; absent means [DefaultPool]
-	Windows  map[string]Window // how large the models' contexts may be; absent means that nobody knows
+	Windows  map[string]Window // how large the models' contexts may be; that of "" is for those without a name here
 }
 
 // Decision is what follows from a message in a state: facts to commit, or an

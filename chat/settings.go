@@ -89,7 +89,11 @@ func resolve(s events.Settings, live Live) events.Effective {
 	if e.Pool == "" {
 		e.Pool = DefaultPool
 	}
-	e.Window, e.CompactAt = live.Windows[s.Model].Tokens, live.Windows[s.Model].CompactAt
+	window, ok := live.Windows[s.Model]
+	if !ok {
+		window = live.Windows[""]
+	}
+	e.Window, e.CompactAt = window.Tokens, window.CompactAt
 	if s.Limits != nil {
 		e.Limits = *s.Limits
 	}

@@ -111,7 +111,8 @@ type Effective struct {
 	Window int64 `json:"window,omitempty"`
 
 	// CompactAt is how much of the window may be used before older messages are
-	// replaced by a summary, in percent; 0 means the default, 100 never.
+	// replaced by a summary, in percent; 100 never. 0 means 70 with a window, and
+	// without one never.
 	CompactAt int `json:"compact_at,omitempty"`
 }
 

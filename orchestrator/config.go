@@ -62,7 +62,7 @@ type Config struct {
 	ModelPools map[string]string `help:"Which pool asks which model." placeholder:"MODEL=POOL" mapsep:","`
 
 	// Windows says how large the contexts of models may be, and when they are
-	// compacted; of one that is not named nobody knows. As with ModelPools.
+	// compacted; that of "" is for the models without a name here. As with ModelPools.
 	Windows map[string]chat.Window `kong:"-"`
 
 	// Defaults are the settings of a chat that says nothing else.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/orchestrator"
@@ -232,6 +233,28 @@ func TestEveryKeyIsRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"default": 16, "slow": 16, "night": 16}, cfg.Pools); diff != "" {
 		t.Errorf("pools (-want +got):\n%s", diff)
+	}
+	windows := map[string]chat.Window{} // of the script nothing is said
+	for _, m := range s.List() {
+		if m.Name != "fake" {
+			windows[m.Name] = chat.Window{Tokens: m.Window, CompactAt: chat.DefaultCompactAt}
+		}
+	}
+	if diff := cmp.Diff(windows, cfg.Windows); diff != "" {
+		t.Errorf("windows (-want +got):\n%s", diff)
+	}
+}
+
+func TestAModelOfAnyNameIsCompacted(t *testing.T) {
+	t.Parallel()
+	s, err := Source{}.load(func(k string) string { return map[string]string{"OPENAI_API_KEY": "k"}[k] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cfg orchestrator.Config
+	s.pool(&cfg)
+	if w := cfg.Windows[""]; w != (chat.Window{CompactAt: chat.DefaultCompactAt}) {
+		t.Errorf("the window of a model without an entry is %+v", w)
 	}
 }
 

@@ -119,13 +119,22 @@ func (s *Set) pools() map[string]string {
 	return pools
 }
 
-// windows are those of the models by name, where anything is said about one.
+// windows are those of the models by name; under no name that of every other. Of
+// a script that says nothing about its window nothing can become too long.
 func (s *Set) windows() map[string]chat.Window {
 	windows := make(map[string]chat.Window)
+	if s.anything != nil {
+		windows[""] = chat.Window{CompactAt: chat.DefaultCompactAt}
+	}
 	for _, m := range s.models {
-		if w := (chat.Window{Tokens: m.Window, CompactAt: m.CompactAt}); w != (chat.Window{}) {
-			windows[m.Name] = w
+		w := chat.Window{Tokens: m.Window, CompactAt: m.CompactAt}
+		if m.Provider == Script && w == (chat.Window{}) {
+			continue
 		}
+		if w.CompactAt == 0 {
+			w.CompactAt = chat.DefaultCompactAt
+		}
+		windows[m.Name] = w
 	}
 	return windows
 }
