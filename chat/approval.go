@@ -25,6 +25,9 @@ func RulesOf(e events.Effective) int {
 	if canCompact(e) {
 		return rulesCompaction
 	}
+	if e.Plan {
+		return rulesApprovals // before, no model was told
+	}
 	return 1
 }
 

@@ -20,6 +20,10 @@ type builtIn struct {
 	// offered reports whether a turn has the tool whose settings do not name it.
 	offered func(events.Settings) bool
 
+	// planning reports whether a turn in plan mode has the tool, also if its settings
+	// do not name it. Without, it never has it.
+	planning bool
+
 	// begin gives what a call begins with, or what is wrong with arguments that
 	// fit the schema.
 	begin func(id events.CallID, arguments string, at events.Time) ([]events.Event, string)
@@ -105,12 +109,12 @@ func beginBuiltIn(
 
 // offeredTools are the tools of a turn with those settings, sorted by name. One
 // that is named but not on offer is left out: the model is not told of it. No more
-// are taken than a turn may have.
-func offeredTools(s events.Settings, live Live) []events.Tool {
+// are taken than a turn may have, and in plan mode none that may change something.
+func offeredTools(s events.Settings, live Live, plan bool) []events.Tool {
 	var tools []events.Tool
 	named := func(name string) bool { return s.Tools != nil && slices.Contains(*s.Tools, name) }
 	for i, b := range known().list {
-		if named(b.manifest.Name) || b.offered(s) {
+		if named(b.manifest.Name) || b.offered(s) || plan && b.planning {
 			tools = append(tools, known().tools[i])
 		}
 	}
@@ -124,9 +128,12 @@ func offeredTools(s events.Settings, live Live) []events.Tool {
 		}
 	}
 	for _, tool := range live.Tools {
-		if len(tools) < MaxTools && (s.Tools == nil || named(tool.Name)) && !taken[tool.Name] {
+		if len(tools) < MaxTools && (s.Tools == nil || named(tool.Name)) && !taken[tool.Name] && (!plan || mayPlan(tool)) {
 			tools = append(tools, tool)
 		}
+	}
+	if plan {
+		tools = planTools(tools)
 	}
 	slices.SortStableFunc(tools, func(a, b events.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return tools

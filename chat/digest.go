@@ -17,12 +17,14 @@ import (
 // ended turns contribute is hashed once and remembered, so a long chat costs
 // what its newest turns do.
 func (s State) answerDigest() (events.Digest, int64) {
-	name := s.effective(s.tip()).Model
+	settings := s.effective(s.tip())
+	name := settings.Model
 	v := s.scope()
 	h := s.hashed.past(s, v, name)
 	c := s.newView(name)
 	v.ending(c)
 	h.messages(c.messages)
+	h.messages(instructed(settings))
 	return h.end()
 }
 

@@ -16,24 +16,35 @@ func (s State) mode(t *turn) events.ApprovalMode {
 	return s.effective(t).Approval
 }
 
-// ApprovalMode is the mode that was set for the chat; empty if none was.
-func (s State) ApprovalMode() events.ApprovalMode { return s.f.Settings.Approval }
-
-// decideSetMode changes which calls need a person.
+// decideSetMode changes which calls need a person, and whether turns plan only.
 func decideSetMode(s State, b protocol.SetMode, c Command) Decision {
 	switch b.Approval {
+	case "":
+		if b.Plan == nil {
+			return rejected(c, events.CodeInvalidSettings, "approval, plan: want at least one of them", "")
+		}
 	case events.ApprovalAsk, events.ApprovalAuto, events.ApprovalFull:
 	default:
 		return rejected(c, events.CodeInvalidSettings, fmt.Sprintf("approval: %.20q, want ask, auto or full", b.Approval), "")
 	}
-	if s.f.Settings.Approval == b.Approval && (s.f.Current == nil || s.mode(s.f.Current) == b.Approval) && !s.saysOtherwise(b.Approval) {
+	if (b.Approval == "" || s.inMode(b.Approval)) && (b.Plan == nil || *b.Plan == s.f.Plan) {
 		return noted(c, 0)
 	}
-	return facts(events.ModeSet{Approval: b.Approval, By: c.By})
+	return facts(events.ModeSet{Approval: b.Approval, Plan: b.Plan, By: c.By})
 }
 
-// setMode changes the mode of the open turn and of all later ones.
+// inMode reports whether the approval mode is that one now, and stays so whatever
+// was said before.
+func (s State) inMode(mode events.ApprovalMode) bool {
+	return s.f.Settings.Approval == mode && (s.f.Current == nil || s.mode(s.f.Current) == mode) && !s.saysOtherwise(mode)
+}
+
+// setMode changes the approval mode of the open turn and of all later ones. Whether
+// they plan only is another matter: the open one has its tools.
 func (s *State) setMode(e events.ModeSet) {
+	if e.Plan != nil {
+		s.f.Plan = *e.Plan
+	}
 	if e.Approval == "" {
 		return
 	}

@@ -42,6 +42,7 @@ func Prompt(s State) model.Request {
 		c.messages = append(c.messages, past.messages(r.Model, s.f.Masked)...)
 	}
 	v.ending(c)
+	c.messages = append(c.messages, instructed(s.effective(s.tip()))...)
 	r.Messages = c.messages
 	return r
 }

@@ -38,8 +38,9 @@ func askUser() builtIn {
 			Name: ToolAskUser, Description: askUserDescription, Schema: json.RawMessage(askUserSchema),
 			ReadOnly: true, Exclusive: true, TimeoutMS: events.DefaultQuestionTimeout.Milliseconds(), Policy: events.PolicyAllow,
 		},
-		offered: func(events.Settings) bool { return false },
-		begin:   ask,
+		offered:  func(events.Settings) bool { return false },
+		planning: true,
+		begin:    ask,
 	}
 }
 

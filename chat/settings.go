@@ -72,7 +72,7 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 	for _, in := range inputs {
 		e.Inputs = append(e.Inputs, in.ID)
 	}
-	effective := resolve(merged, live)
+	effective := resolve(merged, live, s.f.Plan)
 	e.Rules, e.Settings.Digest = RulesOf(effective), digestOf(effective)
 	if !slices.ContainsFunc(s.f.Bodies, func(b body) bool { return b.Digest == e.Settings.Digest }) {
 		e.Settings.Body = &effective
@@ -81,8 +81,8 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 }
 
 // resolve makes settings into what a turn runs with.
-func resolve(s events.Settings, live Live) events.Effective {
-	e := events.Effective{Model: s.Model, System: s.System, Approval: s.Approval, Pool: live.Pools[s.Model]}
+func resolve(s events.Settings, live Live, plan bool) events.Effective {
+	e := events.Effective{Model: s.Model, System: s.System, Approval: s.Approval, Pool: live.Pools[s.Model], Plan: plan}
 	if e.Approval == "" {
 		e.Approval = events.ApprovalAuto
 	}
@@ -100,7 +100,7 @@ func resolve(s events.Settings, live Live) events.Effective {
 	if e.Limits.Steps == 0 {
 		e.Limits.Steps = events.MaxStepsPerTurn
 	}
-	e.Tools = offeredTools(s, live)
+	e.Tools = offeredTools(s, live, plan)
 	if s.ClientTools != nil {
 		e.ClientTools = *s.ClientTools
 	}

@@ -54,6 +54,7 @@ type fields struct {
 	Modes    int               `json:"modes,omitempty"` // how often an approval mode was set
 	Bodies   []body            `json:"bodies,omitempty"`
 	Archived bool              `json:"archived"`
+	Plan     bool              `json:"plan,omitempty"`    // turns are to plan only, from the next one on
 	Allowed  []allowed         `json:"allowed,omitempty"` // calls that were approved for the whole chat, the newest last
 	Waiting  []input           `json:"waiting,omitempty"` // in the order they will be taken
 	Past     []*turn           `json:"past,omitempty"`    // ended turns, oldest first

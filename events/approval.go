@@ -72,8 +72,13 @@ type Permissions struct {
 // ModeSet says which calls need a person from now on: those of the open turn that
 // are not judged yet, what waits already, and all later turns, until somebody asks
 // for another mode. What was said in another one before does not bring that back.
+//
+// With Plan it also says, or only, whether turns plan, from the next one on: the
+// model is told to change nothing yet, and has no tool that would. What is left out
+// stays as it was.
 type ModeSet struct {
 	Approval ApprovalMode `json:"approval,omitempty"`
+	Plan     *bool        `json:"plan,omitempty"` // the model changes nothing yet, from the next turn on
 	By       string       `json:"by,omitempty"`
 }
 

@@ -257,14 +257,16 @@ func grown() map[events.Type]events.Event {
 	started.Settings.Body.Limits = *grownSettings().Limits
 	started.Settings.Body.ClientTools = *grownSettings().ClientTools
 	started.Settings.Body.Tools[0].Client = true
-	started.Settings.Body.Window, started.Settings.Body.CompactAt = 200_000, 80
+	started.Settings.Body.Window, started.Settings.Body.CompactAt, started.Settings.Body.Plan = 200_000, 80, true
 	requested := examples()["step.requested.v1"].full.(events.StepRequested)
 	requested.Purpose, requested.Until = events.PurposeSummary, &events.Boundary{Turn: 2, Step: 5}
 	failed := examples()["step.failed.v1"].full.(events.StepFailed)
 	failed.Class, failed.AfterCompaction = events.ClassContextTooLarge, true
 	all := map[events.Type]events.Event{}
 	for _, e := range []events.Event{
-		completed, created, inherited, accepted, started, requested, failed, events.ChatConfigured{Settings: grownSettings()},
+		completed, created, inherited, accepted, started, requested, failed,
+		events.ChatConfigured{Settings: grownSettings()},
+		events.ModeSet{Approval: events.ApprovalFull, Plan: new(true), By: "user:ann"},
 	} {
 		all[e.EventType()] = e
 	}

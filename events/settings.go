@@ -114,6 +114,10 @@ type Effective struct {
 	// replaced by a summary, in percent; 100 never. 0 means 70 with a window, and
 	// without one never.
 	CompactAt int `json:"compact_at,omitempty"`
+
+	// Plan says that the turn plans only: its model is told so at the end of what it
+	// reads, and Tools has nothing that would change something unasked.
+	Plan bool `json:"plan,omitempty"`
 }
 
 // Tool is a tool as a turn may use it. Its description and schema are in the

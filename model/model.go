@@ -71,6 +71,11 @@ type Message struct {
 	Role    Role          `json:"role"`
 	Parts   []events.Part `json:"parts,omitempty"`
 	Results []Result      `json:"results,omitempty"`
+
+	// Instruction marks what Everturn itself says at the end of a request, and says
+	// again at the end of the next one: to a provider it is a message as any other, but
+	// it need not keep it.
+	Instruction bool `json:"-"`
 }
 
 // Result answers one call. WireID is the id of the call as sent to the

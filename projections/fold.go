@@ -104,7 +104,11 @@ func (f *fold) event(e events.Event) {
 		f.head.Archived = false
 	case events.ChatErased:
 		f.bury(e)
-	case events.ChatConfigured, events.CommandRejected, events.CommandNoted, events.ModeSet,
+	case events.ModeSet:
+		if e.Plan != nil {
+			f.head.Plan = *e.Plan
+		}
+	case events.ChatConfigured, events.CommandRejected, events.CommandNoted,
 		events.ChatEraseRequested, events.ContentDeleted:
 		// Nothing that people read in a chat.
 	case events.InputAccepted:

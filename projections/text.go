@@ -70,6 +70,9 @@ func (t *TextWriter) head(h Head) {
 	if h.Archived {
 		archived = ", archived"
 	}
+	if h.Plan {
+		archived += ", plan mode"
+	}
 	t.printf("%s\nchat %s, rev %d, %s%s; times in %s\n", title, h.Chat, h.Rev, h.Status, archived, h.At.Time().In(t.zone).Format("MST"))
 }
 

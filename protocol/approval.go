@@ -36,10 +36,12 @@ type Approve struct {
 	Stop        bool                `json:"stop,omitempty"`        // with a denial: interrupt the turn, too
 }
 
-// SetMode says which calls need a person, at once and for later turns.
+// SetMode says which calls need a person, at once and for later turns; or whether the
+// model only plans, from the next turn on; or both. What is left out stays as it is.
 type SetMode struct {
 	V        int                 `json:"v"`
 	Approval events.ApprovalMode `json:"approval,omitempty"`
+	Plan     *bool               `json:"plan,omitempty"` // the model changes nothing yet, and has no tool that would
 }
 
 // Verb implements [Body].

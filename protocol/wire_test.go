@@ -96,6 +96,7 @@ func TestCommandWire(t *testing.T) {
 		{"deny", protocol.Approve{V: 1, Call: call, Decision: protocol.DecideDeny, Reason: "not that file", Stop: true}},
 		{"minimal", protocol.Approve{V: 1, Call: call, Decision: protocol.DecideApprove}},
 		{"full", protocol.SetMode{V: 1, Approval: events.ApprovalAsk}},
+		{"plan", protocol.SetMode{V: 1, Plan: new(true)}},
 		{"full", protocol.Erase{V: 1, Rev: 17}},
 		{"minimal", protocol.Erase{V: 1}},
 	} {

@@ -66,12 +66,21 @@ type setModeCommand struct {
 	instruction
 
 	Chat     chatName `arg:"" help:"Which chat."`
-	Approval string   `arg:"" enum:"ask,auto,full" help:"Which calls need somebody: ask (all that are not read-only), auto (those whose tool wants it) or full (none)."`
+	Approval string   `arg:"" optional:"" enum:",ask,auto,full" default:"" help:"Which calls need somebody: ask (all that are not read-only), auto (those whose tool wants it) or full (none)."`
+	Plan     *bool    `negatable:"" help:"From the next turn on the model only plans: it has no tool that would change something."`
+}
+
+// Validate is called by kong.
+func (c *setModeCommand) Validate() error {
+	if c.Approval == "" && c.Plan == nil {
+		return errors.New("want ask, auto or full, or --plan, or --no-plan")
+	}
+	return nil
 }
 
 // Run implements the command.
 func (c *setModeCommand) Run(s *surroundings) error {
-	return c.to(s, c.Chat, protocol.SetMode{V: protocol.Version, Approval: events.ApprovalMode(c.Approval)})
+	return c.to(s, c.Chat, protocol.SetMode{V: protocol.Version, Approval: events.ApprovalMode(c.Approval), Plan: c.Plan})
 }
 
 // approving are the calls of a turn that wait for somebody, the oldest first.

@@ -45,7 +45,7 @@ type grammar struct {
 	Branch      branchCommand      `cmd:"" help:"Show a chat's branches, and go on with one."`
 	Configure   configureCommand   `cmd:"" help:"Change a chat's settings, from its next turn on."`
 	Approve     approveCommand     `cmd:"" help:"Let a call run that waits for approval, or deny it."`
-	SetMode     setModeCommand     `cmd:"" help:"Say which calls of a chat need approval, from now on."`
+	SetMode     setModeCommand     `cmd:"" help:"Say which calls of a chat need approval, or that its model only plans, from now on."`
 	Rename      renameCommand      `cmd:"" help:"Give a chat a title."`
 	Archive     archiveCommand     `cmd:"" help:"Put a chat away, until something is said in it."`
 	Unarchive   unarchiveCommand   `cmd:"" help:"Bring an archived chat back."`

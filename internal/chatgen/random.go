@@ -168,7 +168,14 @@ func (d *Driver) wish() chat.Message {
 		c.Undeliverable, c.Verb = true, protocol.VerbSend
 		return c
 	case 24:
-		return d.command(protocol.SetMode{V: v, Approval: d.mode()})
+		set := protocol.SetMode{V: v, Approval: d.mode()}
+		if d.yes(2) {
+			set.Plan = new(d.yes(2))
+		}
+		if d.yes(4) {
+			set.Approval = ""
+		}
+		return d.command(set)
 	case 25:
 		return d.decide()
 	}

@@ -98,7 +98,7 @@ func about(e events.Event) subject {
 	case events.ApprovalResolved:
 		return subject{call: e.Call, said: decided(e)}
 	case events.ModeSet:
-		return subject{said: "approval " + string(e.Approval)}
+		return subject{said: modeOf(e)}
 	}
 	return subject{}
 }
@@ -119,6 +119,22 @@ func decided(e events.ApprovalResolved) string {
 		said += ": " + e.Reason
 	}
 	return said
+}
+
+// modeOf says which modes were set.
+func modeOf(e events.ModeSet) string {
+	var said []string
+	if e.Approval != "" {
+		said = append(said, "approval "+string(e.Approval))
+	}
+	switch {
+	case e.Plan == nil:
+	case *e.Plan:
+		said = append(said, "plan")
+	default:
+		said = append(said, "no plan")
+	}
+	return strings.Join(said, ", ")
 }
 
 // branch is what a choice of a branch says.

@@ -45,7 +45,7 @@ func (h *History) approvals(c events.Commit, command chat.Command, e events.Appr
 // notedBody is a command that may have had nothing to do.
 func (h *History) notedBody(verb protocol.Verb, turn int) protocol.Body {
 	if verb == protocol.VerbSetMode {
-		return protocol.SetMode{V: protocol.Version, Approval: h.state.ApprovalMode()}
+		return protocol.SetMode{V: protocol.Version, Plan: new(h.state.Plan())} // as good as any other mode that is in force
 	}
 	return bodyOf(verb, turn)
 }

@@ -171,7 +171,7 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 	case events.ApprovalResolved:
 		return h.approvals(c, command, e), true
 	case events.ModeSet:
-		return of(protocol.SetMode{V: protocol.Version, Approval: e.Approval}), true
+		return of(protocol.SetMode{V: protocol.Version, Approval: e.Approval, Plan: e.Plan}), true
 	case events.TurnInterruptRequested:
 		return of(protocol.Interrupt{V: protocol.Version, Turn: e.Turn, Reason: e.Reason}), true
 	case events.ChatArchived, events.ChatUnarchived, events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed,

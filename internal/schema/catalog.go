@@ -85,7 +85,7 @@ func commands() []body {
 		command[protocol.Import]("history").short(),
 		command[protocol.Answer]("call").short(),
 		command[protocol.Approve]("call", "decision").short(),
-		command[protocol.SetMode]("approval"),
+		command[protocol.SetMode](),
 		command[protocol.Erase]().short(),
 		command[protocol.ClientResult]("call").short(),
 	}

@@ -71,6 +71,12 @@ func (h *history) modeSet(e events.ModeSet) {
 	default:
 		h.breaks(RuleApprovals, Place{}, "the mode is set to %q, which is none", e.Approval)
 	}
+	if e.Approval == "" && e.Plan == nil {
+		h.breaks(RuleApprovals, Place{}, "no mode is set")
+	}
+	if e.Plan != nil {
+		h.planning = planning{since: h.here, on: *e.Plan}
+	}
 	if e.Approval != "" {
 		h.modes = modes{since: h.here, said: []events.ApprovalMode{e.Approval}}
 	}

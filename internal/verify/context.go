@@ -209,11 +209,22 @@ func (f *fold) contextOf(h *history, c events.Commit, before model.Request, afte
 			h.breaks(RuleCompaction, Place{}, "the context is said to have %d tokens, and has %d", e.After, n)
 		}
 		head, was := after, before
-		head.Messages, was.Messages = nil, nil
+		head.Messages, was.Messages = instructions(after.Messages), instructions(before.Messages)
 		if string(head.Canonical()) != string(was.Canonical()) && !saysMore(c) {
 			h.breaks(RuleCompaction, Place{}, "a compaction changes instructions or tools")
 		}
 	}
+}
+
+// instructions are the messages that nobody said.
+func instructions(list []model.Message) []model.Message {
+	var found []model.Message
+	for _, m := range list {
+		if m.Instruction {
+			found = append(found, m)
+		}
+	}
+	return found
 }
 
 // saysMore reports whether the commit also lets an input in, which is shown then.
@@ -234,6 +245,9 @@ func saysMore(c events.Commit) bool {
 func estimate(list []model.Message) int64 {
 	sum := int64(0)
 	for _, m := range list {
+		if m.Instruction {
+			continue // it stays as it is
+		}
 		chars := int64(0)
 		parts := append([]events.Part(nil), m.Parts...)
 		for _, r := range m.Results {

@@ -188,6 +188,7 @@ func (f *fold) prompt(h *history, e events.StepRequested) {
 	if problem := promptable(request, func(name string) bool { return f.others[[2]string{request.Model, name}] }); problem != "" {
 		h.breaks(RulePrompts, Place{}, "what step %s shows the model: %s", e.Step, problem)
 	}
+	f.told(h, e, request.Messages)
 	if f.rules != chat.PromptRules {
 		return // it was shown by the rules of another release
 	}

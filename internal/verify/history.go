@@ -34,6 +34,7 @@ type history struct {
 	settings *recent[*events.Effective]
 	allowed  []allowed // calls approved for the whole chat, the newest last
 	modes    modes
+	planning planning
 
 	erasure erasure
 

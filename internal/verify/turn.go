@@ -92,6 +92,7 @@ func (h *history) turnStarted(e events.TurnStarted) {
 	if h.turn.settings != nil {
 		h.turn.mode = h.turn.settings.Approval
 		h.startsInMode(h.turn)
+		h.startsPlanning(h.turn)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func (c Config) call(r model.Request) fantasy.Call {
 	shape := attempt.Shape{Provider: c.Provider, Images: !c.NoImages, ImagesInResults: true, Own: own}
 	prompt := shape.Prompt(r)
-	markCache(prompt)
+	markCache(prompt[:len(prompt)-attempt.Instructions(r)])
 
 	options := &library.ProviderOptions{}
 	limit := int64(cmp.Or(r.MaxOutputTokens, c.MaxOutputTokens))
@@ -64,7 +64,7 @@ func tools(offered []model.Tool) []tool {
 	return list
 }
 
-// markCache marks where the provider may keep what it has read: behind the
+// markCache marks, in what will be there again at the next step, where the provider may keep what it has read: behind the
 // system's text, which stays for the whole chat; at the end, for the next step;
 // and at the end of what this step has in common with the one before, as a
 // provider looks back only over a few blocks.

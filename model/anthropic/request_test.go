@@ -101,6 +101,29 @@ func TestThoughtsGoBackToTheirOwnModelOnly(t *testing.T) {
 	}
 }
 
+// What stands at the end for one step only is not kept by the provider: the marks are
+// where the next request is the same.
+func TestS9_TheInstructionIsBehindTheMarks(t *testing.T) {
+	t.Parallel()
+	p := stage.New(t, stage.Reply{Pieces: []string{stream(start), text(0, "so"), ended("end_turn")}})
+	r := asked
+	instruction := asked.Messages[0]
+	instruction.Parts, instruction.Instruction = []events.Part{events.Text("only plan")}, true
+	r.Messages = []model.Message{
+		asked.Messages[0], {Role: model.RoleAssistant, Parts: []events.Part{events.Text("said")}}, asked.Messages[0], instruction,
+	}
+	if h := stage.Hear(t.Context(), t, at(t, p.URL), r); h.Err != nil {
+		t.Fatal(h.Err)
+	}
+	want := stage.Tree(t, `[
+		{"role":"user","content":[{"type":"text","text":"hello","cache_control":{"type":"ephemeral"}}]},
+		{"role":"assistant","content":[{"type":"text","text":"said"}]},
+		{"role":"user","content":[{"type":"text","text":"hello","cache_control":{"type":"ephemeral"}},{"type":"text","text":"only plan"}]}]`)
+	if diff := cmp.Diff(want, p.Sent(t, -1, "messages")); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
 // A search that the provider ran is given back as it was.
 func TestAPausedSearchGoesOn(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,9 @@ func viewOf(r model.Request) view {
 	for _, m := range r.Messages {
 		switch m.Role {
 		case model.RoleUser:
+			if m.Instruction {
+				continue // nobody said it
+			}
 			v.input, v.result, v.step = textOf(m.Parts), "", 1
 		case model.RoleAssistant:
 			v.result = ""

@@ -21,6 +21,7 @@ type Head struct {
 	Created  events.Time `json:"created"` // of the first
 	Title    string      `json:"title"`   // the beginning of the first input if nobody set one
 	Archived bool        `json:"archived,omitempty"`
+	Plan     bool        `json:"plan,omitempty"` // turns only plan, from the next one on
 	Status   Status      `json:"status"`
 	Turn     int         `json:"turn,omitempty"`    // the newest
 	Tip      int         `json:"tip,omitempty"`     // the one that the next follows, if that is another

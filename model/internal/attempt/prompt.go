@@ -46,6 +46,16 @@ func (s Shape) Prompt(r model.Request) fantasy.Prompt {
 	return prompt
 }
 
+// Instructions is how many messages at the end of the request's prompt stand there
+// for this once: at the next step they are behind what is said until then.
+func Instructions(r model.Request) int {
+	n := 0
+	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Instruction; i-- {
+		n++
+	}
+	return n
+}
+
 func (s Shape) input(parts []events.Part) []fantasy.MessagePart {
 	var content []fantasy.MessagePart
 	for _, p := range parts {
