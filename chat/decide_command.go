@@ -18,9 +18,9 @@ const (
 )
 
 // decideCommand decides a command that is not on record yet. One that is yields
-// nothing: its outcome stands in the state.
+// nothing, whatever it says and however long ago that was.
 func decideCommand(s State, c Command, at events.Time, live Live) Decision {
-	if _, known := s.Outcome(c.ID); known {
+	if s.HasDecided(c.ID) {
 		return Decision{}
 	}
 	if s.Exists() && c.Sequence != 0 && c.Sequence < s.Created() {

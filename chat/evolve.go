@@ -312,6 +312,7 @@ func (s *State) remember(c events.Commit) {
 	s.f.Decided = max(s.f.Decided, c.Cause.Sequence)
 	ring := s.f.Commands
 	if len(ring) == ringCommands {
+		s.forget(ring[0].ID)
 		ring = ring[1:]
 	}
 	s.f.Commands = with(ring, &r)

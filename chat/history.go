@@ -82,7 +82,7 @@ func CheckRules(c events.Commit) error {
 // commit, which names the hash of the last one here.
 func (s State) Inherit() State {
 	s = s.clone()
-	s.f.Rev, s.f.Created, s.f.Decided, s.f.Commands, s.f.Erasure = 0, 0, 0, nil, nil
+	s.f.Rev, s.f.Created, s.f.Decided, s.f.Commands, s.f.Forgotten, s.f.Erasure = 0, 0, 0, nil, nil, nil
 	s.f.Aside = nil   // what a model is asked for beside all turns is of use only there
 	s.f.Allowed = nil // what was approved there was approved for that chat
 	s.at = 0

@@ -13,6 +13,8 @@ func (f *fields) unsound() string {
 	switch {
 	case len(f.Commands) > ringCommands || slices.Contains(f.Commands, nil):
 		return "its commands are not as they are remembered"
+	case unsoundTraces(f.Forgotten):
+		return "the traces of its commands are not as they are kept"
 	case len(f.Allowed) > events.MaxRemembered:
 		return "it remembers more approvals than are kept"
 	case len(f.Bodies) > ringSettings:

@@ -12,7 +12,7 @@ import (
 const FoldVersion = 2
 
 const (
-	// ringCommands is how many decided commands a chat remembers.
+	// ringCommands is how many decided commands a chat remembers the outcome of.
 	ringCommands = 256
 	// ringSettings is how many bodies of settings a chat remembers.
 	ringSettings = 8
@@ -79,6 +79,10 @@ type fields struct {
 	// Stalled is a chat whose last turn failed: what waits keeps waiting until a
 	// person sends or retries.
 	Stalled bool `json:"stalled"`
+
+	// Forgotten are the traces of the decided commands that Commands has no more, the
+	// oldest first.
+	Forgotten [][]byte `json:"forgotten,omitempty"`
 
 	Erasure *erasure `json:"erasure,omitempty"` // of a chat that is to be erased, or was
 }

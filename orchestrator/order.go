@@ -75,7 +75,7 @@ func (o *Orchestrator) decideNext(ctx context.Context, h *handling, at position,
 	if err != nil {
 		return position{}, err
 	}
-	_, recorded := at.entry.state.Outcome(next.id)
+	recorded := at.entry.state.HasDecided(next.id)
 	own := stored && next.stored.Sequence == h.own.stored.Sequence
 	switch {
 	case !stored || own && recorded: // it was decided: never decide it anew

@@ -125,6 +125,39 @@ func TestACommandTwice(t *testing.T) {
 	})
 }
 
+// What was decided long ago has no outcome that a chat remembers. It is not decided
+// again all the same, by whichever replica, and it is in nobody's way.
+func TestACommandTwiceLongAfter(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, func(r *rig) {
+		first := r.start(answers(says("fine")), nil)
+		r.do(chatA, create())
+		id, outcome := r.command(chatA, send("hi"))
+		outcome()
+		for range 300 {
+			r.do(chatA, protocol.Rename{V: protocol.Version, Title: "title"})
+		}
+		again := func() {
+			body := []byte(`{"v":1,"parts":[{"type":"text","text":"hi"}]}`)
+			_ = r.raw(chatA, "send", id, body) // nobody answers: the record does
+			r.do(chatA, protocol.Rename{V: protocol.Version, Title: "behind it"})
+		}
+		again()
+		first.process.Kill()
+		<-first.ended
+		r.start(answers(says("fine")), nil) // it has the state from a snapshot
+		again()
+		if n := len(eventsOf[events.InputAccepted](r, chatA)); n != 1 {
+			r.Errorf("%d inputs, want 1", n)
+		}
+		r.eventually("nothing is stored any more", func() bool {
+			_, err := r.server.Process("x").Orchestrator().Commands.Oldest(r.Context(), 0)
+			return errors.Is(err, protocol.ErrNotFound)
+		})
+	})
+}
+
 func TestManyCommandsOnTwoReplicas(t *testing.T) {
 	t.Parallel()
 

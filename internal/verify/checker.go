@@ -24,7 +24,7 @@ import (
 )
 
 // Windows within which repetition is seen. A command's id is remembered as long
-// as a chat itself remembers its outcome.
+// as a chat itself remembers its outcome, and with the chat's folded state for ever.
 const (
 	recentCommits  = 1 << 16 // ids of commits, over all chats
 	recentCommands = 256     // ids of decided commands, per chat

@@ -230,7 +230,7 @@ func (h *history) decision(c events.Commit) {
 	if c.Cause.Kind != events.CausedByCommand {
 		return
 	}
-	if at, ok := h.commands.get(c.Cause.ID); ok {
+	if at, ok := h.commands.get(c.Cause.ID); ok || h.fold.state.HasDecided(c.Cause.ID) { // that one remembers all, if there is one
 		h.breaks(RuleCommands, at, "command %s was decided before", c.Cause.ID)
 	}
 	h.commands.put(c.Cause.ID, h.here)

@@ -1,9 +1,11 @@
 package verify_test
 
 import (
+	"testing"
 	"time"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/chatgen"
 	"github.com/everturn/everturn/internal/verify"
 	"github.com/everturn/everturn/protocol"
 )
@@ -27,6 +29,10 @@ func chainMutations() []mutation {
 		{verify.RuleCommands, "swapped: two commands of a client", nil, func(l log) log {
 			a, b := nth[events.ChatTitled](l, 1).commit, nth[events.ChatTitled](l, 2).commit
 			l[a], l[b] = l[b], l[a]
+			return l
+		}},
+		{verify.RuleCommands, "changed: the id of a command to that of one long before", renamedStory, func(l log) log {
+			l[len(l)-1].Cause.ID = l[1].Cause.ID
 			return l
 		}},
 		{verify.RuleCommands, "changed: the id of a commit", nil, func(l log) log {
@@ -84,4 +90,15 @@ func chainMutations() []mutation {
 			return l.move(nth[events.InputWithdrawn](l, 1), nth[events.TurnStarted](l, 3))
 		}},
 	}
+}
+
+// renamedStory is a chat with more commands than the outcomes that a chat remembers.
+func renamedStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := chatgen.New(ann)
+	c.Create(events.Settings{})
+	for range 300 {
+		c.Command(protocol.Rename{V: protocol.Version, Title: "title"})
+	}
+	return c
 }
