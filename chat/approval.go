@@ -162,7 +162,7 @@ func decideApprove(s State, b protocol.Approve, c Command, at events.Time) Decis
 	}
 	call := s.call(b.Call)
 	if call == nil || !call.waits() {
-		return rejected(c, events.CodeAlreadyResolved, fmt.Sprintf("call %s does not wait for approval: it is %s", b.Call, status), status)
+		return rejected(c, events.CodeAlreadyResolved, fmt.Sprintf("call %s does not wait for approval: %s", b.Call, known.why()), status)
 	}
 	e := events.ApprovalResolved{
 		Call: b.Call, Arguments: call.argumentsDigest(), Decision: events.ApprovalApproved, By: events.ResolvedByUser, User: c.By,
@@ -272,6 +272,21 @@ func (c *call) stands() string {
 		return string(c.Approval.Decision)
 	}
 	return "running"
+}
+
+// why says in a sentence why nobody need approve a call.
+func (c *call) why() string {
+	said := "it needs none"
+	switch {
+	case c.Approval != nil:
+		said = "it was " + string(c.Approval.Decision)
+	case c.Question != nil:
+		said = "it asks a person, and answer is the command for that"
+	}
+	if c.Result != nil {
+		return fmt.Sprintf("%s, and its result is there, with status %s", said, c.Result.Status)
+	}
+	return said
 }
 
 // ToolOf is the tool of a call of the newest step, as its turn may use it.

@@ -57,7 +57,7 @@ func (s State) saidErased() string {
 // decideErase brings everything that is open on its way to an end. The tombstone
 // follows in a commit of its own, since that is what will be left.
 func decideErase(s State, b protocol.Erase, c Command, at events.Time) Decision {
-	if b.Rev != 0 && b.Rev != s.Rev() {
+	if b.Rev != nil && *b.Rev != s.Rev() {
 		return rejected(c, events.CodeNotIdle, fmt.Sprintf("rev: the chat has come to %d", s.Rev()), "")
 	}
 	list := []events.Event{events.ChatEraseRequested{By: c.By, Due: at}}

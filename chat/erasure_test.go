@@ -69,13 +69,17 @@ func TestErasingAChatAsItWas(t *testing.T) {
 	c.Create(events.Settings{})
 	copied := c.State.Rev()
 	c.Command(protocol.Rename{V: protocol.Version, Title: "new"})
-	c.Command(protocol.Erase{V: protocol.Version, Rev: copied})
+	c.Command(protocol.Erase{V: protocol.Version, Rev: &copied})
 	if got := kinds(c.Commits[2]); got != "command.rejected" || c.State.EraseRequested() {
 		t.Errorf("committed %s", got)
 	}
-	c.Command(protocol.Erase{V: protocol.Version, Rev: c.State.Rev()})
+	c.Command(protocol.Erase{V: protocol.Version, Rev: new(uint64)}) // somebody's variable that was never set
+	if got := kinds(c.Commits[3]); got != "command.rejected" || c.State.EraseRequested() {
+		t.Errorf("committed %s", got)
+	}
+	c.Command(protocol.Erase{V: protocol.Version, Rev: new(c.State.Rev())})
 	if !c.State.EraseRequested() {
-		t.Errorf("committed %s", kinds(c.Commits[3]))
+		t.Errorf("committed %s", kinds(c.Commits[4]))
 	}
 }
 

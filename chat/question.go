@@ -184,11 +184,20 @@ func (s State) hold(q *question, b protocol.Answer, c Command, at events.Time) D
 	return facts(e)
 }
 
+// named lists the ids of the questions.
+func (q *question) named() string {
+	ids := make([]string, len(q.Questions))
+	for i := range q.Questions {
+		ids[i] = fmt.Sprintf("%.80q", q.Questions[i].ID)
+	}
+	return strings.Join(ids, ", ")
+}
+
 // match puts answers into the order of their questions, or says why they are none.
 func (q *question) match(given []events.Answer) ([]events.Answer, events.Code, string) {
 	for i, a := range given {
 		if !slices.ContainsFunc(q.Questions, func(asked events.Question) bool { return asked.ID == a.Question }) {
-			return nil, events.CodeUnknownQuestion, fmt.Sprintf("answers[%d]: there is no question %.80q", i, a.Question)
+			return nil, events.CodeUnknownQuestion, fmt.Sprintf("answers[%d]: there is no question %.80q, the call asks %s", i, a.Question, q.named())
 		}
 	}
 	answers := make([]events.Answer, 0, len(q.Questions))

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/everturn/everturn/events"
 )
@@ -20,8 +21,9 @@ type Schema struct {
 	compiled *jsonschema.Schema
 }
 
-// schemaName is the address under which a tool's schema refers to itself.
-const schemaName = "arguments.json"
+// schemaName is the address under which a tool's schema refers to itself. It is a
+// whole one: a mere file name would be made one of the machine's, and shown.
+const schemaName = "schema:///arguments.json"
 
 // CompileSchema reads a JSON Schema, draft 4 to 2020-12. References to anything
 // outside of it are refused: nothing is loaded from anywhere.
@@ -39,6 +41,11 @@ func CompileSchema(raw json.RawMessage) (*Schema, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	compiled, err := c.Compile(schemaName)
+	if wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		if invalid, ok := errors.AsType[*jsonschema.ValidationError](wrong.Err); ok {
+			return nil, fmt.Errorf("schema: it is no JSON Schema:\n%s", reasons(invalid))
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
@@ -84,8 +91,30 @@ func (s *Schema) check(arguments string) string {
 	if !ok {
 		return "The arguments cannot be checked: " + err.Error()
 	}
-	_, reasons, _ := strings.Cut(invalid.Error(), "\n") // the first line names our own address
-	return "The arguments do not fit the tool's schema:\n" + reasons
+	return "The arguments do not fit the tool's schema:\n" + reasons(invalid)
+}
+
+// reasons are what is wrong, a line each. The same for the same: the library looks
+// at the members of an object in any order.
+func reasons(e *jsonschema.ValidationError) string {
+	inOrder(e)
+	_, list, _ := strings.Cut(e.Error(), "\n") // the first line names our own address
+	return list
+}
+
+func inOrder(e *jsonschema.ValidationError) {
+	if more, ok := e.ErrorKind.(*kind.AdditionalProperties); ok {
+		slices.Sort(more.Properties)
+	}
+	for _, cause := range e.Causes {
+		inOrder(cause)
+	}
+	slices.SortStableFunc(e.Causes, func(a, b *jsonschema.ValidationError) int {
+		if n := slices.Compare(a.InstanceLocation, b.InstanceLocation); n != 0 {
+			return n
+		}
+		return strings.Compare(a.Error(), b.Error())
+	})
 }
 
 // Bounds of a number in arguments and schemas. Every float64 in its shortest form is

@@ -82,7 +82,7 @@ func decodeRequest[T any](body []byte, into *T) error {
 	}
 	var err error
 	if *into, err = protocol.Read[T](body); err != nil {
-		return fmt.Errorf("body: %w", err)
+		return fmt.Errorf("body: %s", protocol.Unreadable(err))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func decode[T request](body []byte) (T, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
-		return r, refuse(events.CodeBadCommand, "body: %v", err)
+		return r, refuse(events.CodeBadCommand, "body: %s", protocol.Unreadable(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return r, refuse(events.CodeBadCommand, "body: more than one JSON value")

@@ -41,7 +41,6 @@ const (
 	VerbImport    Verb = "import"
 	VerbApprove   Verb = "approve"
 	VerbSetMode   Verb = "set-mode"
-	VerbErase     Verb = "erase"
 )
 
 // Body is what a command wants. The set is closed.
@@ -153,18 +152,6 @@ type Import struct {
 	Missing []events.Digest `json:"missing,omitempty"` // content that the history names and nobody has
 	Title   string          `json:"title,omitempty"`   // default: that in the history
 }
-
-// Erase deletes the chat for good, with all its content; only its id stays taken.
-// What runs is interrupted first. There is no way back. With Rev it does so only while
-// that is the chat's newest commit: whoever has kept a copy names the last one in it.
-type Erase struct {
-	V   int    `json:"v"`
-	Rev uint64 `json:"rev,omitempty"`
-}
-
-// Verb implements [Body].
-func (Erase) Verb() Verb { return VerbErase }
-func (Erase) body()      {}
 
 // Verb implements [Body].
 func (Fork) Verb() Verb { return VerbFork }
@@ -299,7 +286,7 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 	case VerbSetMode:
 		return decodeBody[SetMode](data)
 	case VerbErase:
-		return decodeBody[Erase](data)
+		return decodeErase(data)
 	case VerbClientResult:
 		return decodeBody[ClientResult](data)
 	}
@@ -311,22 +298,30 @@ func decodeBody[T Body](data []byte) (Body, error) {
 		V *int `json:"v"`
 	}](data)
 	if err != nil {
-		return nil, refuse(events.CodeBadCommand, "body: %v", err)
+		return nil, refuse(events.CodeBadCommand, "body: %s", Unreadable(err))
 	}
 	if version.V == nil || *version.V != Version {
 		return nil, refuse(events.CodeBadCommand, `body: want "v":%d`, Version)
 	}
 	if body, ok := readExactly[T](data); ok {
-		return body, nil
+		return whole(body)
 	}
 	var body T
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&body); err != nil {
-		return nil, refuse(events.CodeBadCommand, "body: %v", err)
+		return nil, refuse(events.CodeBadCommand, "body: %s", Unreadable(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, refuse(events.CodeBadCommand, "body: more than one JSON value")
+	}
+	return whole(body)
+}
+
+// whole is a body that says what it must.
+func whole(body Body) (Body, error) {
+	if wrong := missing(body); wrong != "" {
+		return nil, refuse(events.CodeBadCommand, "body: %s", wrong)
 	}
 	return body, nil
 }

@@ -97,7 +97,7 @@ func TestCommandWire(t *testing.T) {
 		{"minimal", protocol.Approve{V: 1, Call: call, Decision: protocol.DecideApprove}},
 		{"full", protocol.SetMode{V: 1, Approval: events.ApprovalAsk}},
 		{"plan", protocol.SetMode{V: 1, Plan: new(true)}},
-		{"full", protocol.Erase{V: 1, Rev: 17}},
+		{"full", protocol.Erase{V: 1, Rev: new(uint64(17))}},
 		{"minimal", protocol.Erase{V: 1}},
 	} {
 		verb := string(tt.want.Verb())

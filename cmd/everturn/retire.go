@@ -133,7 +133,7 @@ func (r retirement) retire(ctx context.Context, k events.Key) (retired, error) {
 		return out, err
 	}
 	out.Rev, out.Hash = end.Rev, end.Hash
-	_, err = r.client.Command(ctx, k.Chat, protocol.Erase{V: protocol.Version, Rev: end.Rev})
+	_, err = r.client.Command(ctx, k.Chat, protocol.Erase{V: protocol.Version, Rev: &end.Rev})
 	no, rejected := errors.AsType[*client.RejectedError](err)
 	switch {
 	case rejected && no.Code == events.CodeErased: // it was asked for before, or somebody else did

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -284,7 +283,7 @@ func rejectedBodies(verb protocol.Verb, e events.CommandRejected) []protocol.Bod
 		return []protocol.Body{refusedApproval(e)}
 	}
 	if verb == protocol.VerbErase {
-		return []protocol.Body{protocol.Erase{V: protocol.Version, Rev: math.MaxUint64}} // one that the chat never comes to
+		return []protocol.Body{protocol.Erase{V: protocol.Version, Rev: new(uint64)}} // one that no chat has
 	}
 	body := bodyOf(verb, 0)
 	if turn, ok := firstNumber(e.Message); ok {
