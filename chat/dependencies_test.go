@@ -14,7 +14,9 @@ import (
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	deptest.Only(t, slices.Concat(deptest.Pure, deptest.Ours("events", "protocol", "model"),
-		[]string{"hash", "sync", "github.com/go-json-experiment/json", "github.com/santhosh-tekuri/jsonschema/v6",
-			"github.com/santhosh-tekuri/jsonschema/v6/kind"})...)
+		[]string{
+			"hash", "sync", "github.com/go-json-experiment/json",
+			"github.com/santhosh-tekuri/jsonschema/v6", "github.com/santhosh-tekuri/jsonschema/v6/kind",
+		})...)
 	deptest.NoClock(t)
 }
