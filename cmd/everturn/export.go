@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/nats-io/nats.go"
 
@@ -24,7 +22,7 @@ type exportCommand struct {
 	remote
 	oneChat
 
-	Out string `placeholder:"FILE" help:"Where to write; replaced if it is there. Default: standard output."`
+	Out string `placeholder:"FILE" help:"Where to write; a file of that name is replaced, a pipe or a device is written to. Default, and -: standard output."`
 }
 
 // Run implements the command.
@@ -40,7 +38,7 @@ func (c *exportCommand) Run(s *surroundings) error {
 			end, err = export(ctx, reader, cl.Key(string(c.Chat)), w)
 			return err
 		}
-		if c.Out == "" {
+		if c.Out == "" || c.Out == standardStream {
 			err = write(s.stdout)
 		} else {
 			err = writeFile(c.Out, write)
@@ -163,44 +161,4 @@ func (x *exporter) content(ctx context.Context, d events.Digest) ([]byte, error)
 		return nil, err
 	}
 	return content, verify.WriteContent(x.out, verify.Content{Digest: d, Bytes: content})
-}
-
-// writeFile writes a file that is whole and on its disk, or is not there under
-// its name.
-func writeFile(name string, write func(io.Writer) error) error {
-	return writeSynced(name, write, (*os.File).Sync)
-}
-
-// writeSynced is writeFile with what brings a file, or a folder, to its disk. The
-// name is in the folder: one that is not on the disk does not outlive a power cut.
-func writeSynced(name string, write func(io.Writer) error, sync func(*os.File) error) error {
-	beside, err := writeBeside(name, write, sync)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(beside, name); err != nil {
-		return errors.Join(err, os.Remove(beside))
-	}
-	folder, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(sync(folder), folder.Close())
-}
-
-// writeBeside writes a file beside the one that it is to replace, and gives its name.
-func writeBeside(name string, write func(io.Writer) error, sync func(*os.File) error) (beside string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return "", cli.Exit(cli.ExitUsage, err)
-	}
-	err = write(f)
-	if err == nil {
-		err = sync(f)
-	}
-	err = errors.Join(err, f.Close())
-	if err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
-	}
-	return f.Name(), nil
 }

@@ -58,16 +58,13 @@ type importFile struct {
 	missing  []events.Digest
 }
 
-// standardInput stands in place of a file's name.
-const standardInput = "-"
-
 // readImport reads a file and says what keeps it from being one whole chat.
 func (s *surroundings) readImport(name string) (importFile, error) {
 	x := newFileContents()
 	read := func(take func(events.Key, verify.Entry) error, end func(verify.End)) error {
 		return x.read(name, take, end)
 	}
-	if name == standardInput {
+	if name == standardStream {
 		name = "standard input"
 		read = func(take func(events.Key, verify.Entry) error, end func(verify.End)) error {
 			return x.readFrom(s.stdin, name, take, end)

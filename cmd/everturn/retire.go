@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -64,6 +67,7 @@ func (c *retireCommand) Run(s *surroundings) error {
 // all retires those chats that are old enough, and goes on after one that cannot be.
 func (c *retireCommand) all(s *surroundings, r retirement, heads []protocol.Head) error {
 	var errs []error
+	told := make(map[string]int) // how often something went wrong
 	for _, head := range heads {
 		if c.Chat == "" && (head.Key.Tenant != string(c.Tenant) || time.Since(head.Stored) < time.Duration(c.OlderThan)) {
 			continue
@@ -76,12 +80,19 @@ func (c *retireCommand) all(s *surroundings, r retirement, heads []protocol.Head
 		}
 		if err != nil {
 			out.Failed = err.Error()
-			errs = append(errs, fmt.Errorf("chat %s: %w", head.Key, err))
+			if told[out.Failed]++; told[out.Failed] == 1 { // what keeps one from it may keep all
+				errs = append(errs, fmt.Errorf("chat %s: %w", head.Key, err))
+			}
 		} else if out.Skipped != "" && c.Chat != "" {
 			errs = append(errs, cli.Exit(cli.ExitConflict, fmt.Errorf("chat %s: %s", head.Key, out.Skipped)))
 		}
 		if err := c.tell(s, out); err != nil {
 			return err
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(told)) {
+		if told[why] > 1 {
+			errs = append(errs, fmt.Errorf("%s more: %s", counted(told[why]-1, "chat"), why))
 		}
 	}
 	return errors.Join(errs...)
@@ -138,7 +149,7 @@ func (r retirement) retire(ctx context.Context, k events.Key) (retired, error) {
 	switch {
 	case rejected && no.Code == events.CodeErased: // it was asked for before, or somebody else did
 	case rejected && no.Code == events.CodeNotIdle:
-		out.Skipped = "something has happened in it since it was exported"
+		out.Skipped = "something has happened in it since it was exported to " + out.File + ", which the next try replaces"
 		return out, nil
 	case err != nil:
 		return out, err
@@ -149,6 +160,9 @@ func (r retirement) retire(ctx context.Context, k events.Key) (retired, error) {
 // export sees to it that the file is the whole chat, up to the commit with that hash.
 // One that is there is kept if it is that, and never replaced if it is another chat's.
 func (r retirement) export(ctx context.Context, k events.Key, file, newest string) (verify.End, error) {
+	if about, err := os.Lstat(file); err == nil && !about.Mode().IsRegular() {
+		return verify.End{}, cli.Exit(cli.ExitUsage, fmt.Errorf("%s is there, and is no file", file)) // reading a pipe would never end
+	}
 	end, err := wholeExport(file, k)
 	if err == nil && end.Hash == newest {
 		return end, nil

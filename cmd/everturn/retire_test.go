@@ -109,6 +109,15 @@ func TestChatsAreRetired(t *testing.T) {
 		}
 	}
 	says(t, "transcript", b.must("transcript", "taken").out, "you said: hello from taken")
+	if err := os.Symlink("/dev/null", file("open")); err != nil {
+		t.Fatal(err)
+	}
+	b.must("interrupt", "open")
+	b.must("tail", "open", "--until-idle")
+	b.refused(cli.ExitUsage, "is no file", "retire", "open", "--to", dir)
+	if r := b.must("export", "open", "--out", "-"); !strings.HasPrefix(r.out, "{") {
+		t.Errorf("export --out - prints %q", r.out)
+	}
 	b.must("import", file("cut"), "--id", "back")
 	says(t, "transcript of what came back", b.must("transcript", "back").out, "you said: hello from cut")
 }
