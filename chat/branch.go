@@ -15,6 +15,19 @@ type sibling struct {
 	Of       int    `json:"of"`
 	Input    string `json:"input,omitempty"`    // waits, to be said there
 	Replaces string `json:"replaces,omitempty"` // which input of the other; empty: all
+
+	// Joined says that somebody came with an input to stop the chat since then: what
+	// came so is read right behind Input.
+	Joined bool `json:"joined,omitempty"`
+}
+
+// join folds that an input came to stop the chat, which an edit has stopped already.
+func (s *State) join(e events.InputPromoted) {
+	if due := s.f.Sibling; e.Interrupt && due != nil && due.Input != "" {
+		joined := *due
+		joined.Joined = true
+		s.f.Sibling = &joined
+	}
 }
 
 // said is everything that people said in the turn, also while it ran.
@@ -55,6 +68,13 @@ func (s State) siblingStarted(due sibling, at events.Time, live Live) events.Tur
 			inputs = slices.Replace(slices.Clone(inputs), at, at+1, said...)
 		} else {
 			inputs = said
+		}
+	}
+	if due.Joined {
+		for _, in := range s.f.Waiting {
+			if in.Mode == events.ModeInterrupt {
+				inputs = append(slices.Clip(inputs), in)
+			}
 		}
 	}
 	e := s.turnStarted(cause, s.wishing(inputs, due.Input), at, live)
@@ -155,7 +175,20 @@ func (s State) dropDue(rollback bool, c Command, at events.Time) []events.Event 
 	return s.leaveFor(events.BranchSelected{Turn: to}, c, at)
 }
 
-func decideEditTurn(s State, b protocol.Edit, c Command, at events.Time) Decision {
+// giveWay is what becomes of the turn that is due when an input comes to stop the
+// chat. An edit is not lost: what comes is read behind it, in the same turn. Only a
+// rollback takes it back.
+func (s State) giveWay(m events.SendMode, c Command, at events.Time) []events.Event {
+	if due := s.f.Sibling; due != nil && due.Input != "" && m != events.ModeRollback {
+		return nil
+	}
+	return s.dropDue(m == events.ModeRollback, c, at)
+}
+
+func decideEdit(s State, b protocol.Edit, c Command, at events.Time) Decision {
+	if no := s.saidBefore(c); no != nil {
+		return *no
+	}
 	parts, wrong := cleanInput(b.Parts)
 	if wrong == "" {
 		wrong = s.wrongAttachments(c, parts)
@@ -239,6 +272,17 @@ func (s State) whereSaid(id string) *turn {
 		}
 	}
 	return nil
+}
+
+// saidBefore is the no to a command that brings an input whose id another one has. In
+// a chat that goes on from another one that can be: the inputs that came along are
+// named after commands which only the other has decided.
+func (s State) saidBefore(c Command) *Decision {
+	if s.whereSaid(c.ID) == nil {
+		return nil
+	}
+	no := rejected(c, events.CodeBadCommand, "the history that this chat goes on from has an input of this id; send another one under another id", "")
+	return &no
 }
 
 func decideRegenerate(s State, b protocol.Regenerate, c Command, at events.Time) Decision {

@@ -420,7 +420,7 @@ func TestS13_ALaterChoiceOfABranchTakesThePlaceOfOneThatIsDue(t *testing.T) {
 		if got := shown(fork.state); got != "a A b" {
 			t.Errorf("the model reads %q", got)
 		}
-		fork.seq = 1
+		fork.seq = s.seq // the ids of its inputs are no others'
 		fork.answers()
 	})
 }

@@ -67,9 +67,9 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 	case protocol.Promote:
 		return decidePromote(s, b, c, at)
 	case protocol.EditInput:
-		return decideEdit(s, b, c)
+		return decideEditInput(s, b, c)
 	case protocol.Edit:
-		return decideEditTurn(s, b, c, at)
+		return decideEdit(s, b, c, at)
 	case protocol.Regenerate:
 		return decideRegenerate(s, b, c, at)
 	case protocol.SelectBranch:
@@ -148,6 +148,9 @@ func decideCreate(b protocol.Create, c Command) Decision {
 }
 
 func decideSend(s State, b protocol.Send, c Command, at events.Time) Decision {
+	if no := s.saidBefore(c); no != nil {
+		return *no
+	}
 	parts, wrong := cleanInput(b.Parts)
 	if wrong != "" {
 		return rejected(c, events.CodeBadCommand, wrong, "")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/chatgen"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/protocol"
 )
@@ -216,5 +217,24 @@ func TestRepetitionsAtAnyDistanceDoNothing(t *testing.T) {
 			}
 		}
 		s.state = restored(t, s.state)
+	}
+}
+
+// Of two inputs with one id nobody could tell which one is meant. What came along
+// with a history keeps its id, and another one gets none like it.
+func TestAForkHasEachInputOnce(t *testing.T) {
+	t.Parallel()
+	c := chatgen.New(lawful)
+	c.Create(events.Settings{})
+	said := c.Send("hi")
+	c.Answer(events.Text("hello"))
+	fork := c.ForkAt(forked, c.State.Rev())
+	for _, b := range []protocol.Body{
+		protocol.Send{V: 1, Parts: []events.Part{events.Text("hi")}}, protocol.Edit{V: 1, Turn: 1, Parts: []events.Part{events.Text("hi")}},
+	} {
+		d := chat.Handle(fork.State, chat.Command{ID: said, Sequence: 99, Body: b}, fork.Now(), fork.Live)
+		if no := find[events.CommandRejected](t, d.Events); no.Code != events.CodeBadCommand {
+			t.Errorf("%s: %+v", b.Verb(), no)
+		}
 	}
 }

@@ -106,6 +106,7 @@ func (s *State) fold(e events.Event) {
 		s.f.Waiting = edited(s.f.Waiting, e)
 	case events.InputPromoted:
 		s.f.Waiting = promoted(s.f.Waiting, e)
+		s.join(e)
 	case events.InputSteered:
 		s.steerTurn(e)
 	case events.InputWithdrawn:

@@ -12,6 +12,8 @@ func decideInterrupt(s State, b protocol.Interrupt, c Command, at events.Time) D
 	last := s.newest()
 	running, ok := s.Running()
 	switch {
+	case s.f.Sibling != nil && b.Turn == last+1: // that which is due, and which its sender was told of
+		return facts(s.dropDue(false, c, at)...)
 	case b.Turn < 0 || b.Turn > last:
 		return rejected(c, events.CodeUnknownTurn, fmt.Sprintf("turn %d was never started", b.Turn), "")
 	case b.Turn == 0 && !ok && s.compacting():

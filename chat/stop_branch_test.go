@@ -94,21 +94,75 @@ func TestS5_3_WhatIsPutInFrontOfARollbackTakesTheTurnBack(t *testing.T) {
 
 func TestS5_3_WhoeverStopsTheChatStopsWhatIsDue(t *testing.T) {
 	t.Parallel()
-	t.Run("an input that interrupts", func(t *testing.T) {
+	t.Run("an input that interrupts: an edit is read before it", func(t *testing.T) {
+		t.Parallel()
+		s := thirdRuns(t)
+		later, _ := s.sendAs("", "later")
+		e, _ := s.command(edit(3, "x"))
+		now, list := s.sendAs(events.ModeInterrupt, "now")
+		wants(t, list, "input.accepted", "input.promoted")
+		if reply, _ := s.state.Outcome(now); reply.Turn != 0 || reply.Input != now {
+			t.Errorf("outcome %+v", reply)
+		}
+		starts(t, s.tell(endOf(3)), 4, 2, e, now)
+		s.reads("a", "A", "b", "B", "x", "now")
+		starts(t, s.answer(events.Text("N")), 5, 4, later)
+		s.answer(events.Text("L"))
+		s.answers()
+	})
+	t.Run("an input that waits and is promoted: an edit is read before it", func(t *testing.T) {
+		t.Parallel()
+		s := thirdRuns(t)
+		now, _ := s.sendAs("", "now")
+		e, _ := s.command(edit(3, "x"))
+		promote := protocol.Promote{V: 1, Input: now, Interrupt: true}
+		_, list := s.command(promote)
+		wants(t, list, "input.promoted")
+		_, list = s.command(promote)
+		wants(t, list, "command.noted")
+		starts(t, s.tell(endOf(3)), 4, 2, e, now)
+		s.reads("a", "A", "b", "B", "x", "now")
+	})
+	t.Run("unless it is withdrawn", func(t *testing.T) {
 		t.Parallel()
 		s := thirdRuns(t)
 		e, _ := s.command(edit(3, "x"))
-		now, list := s.sendAs(events.ModeInterrupt, "now")
+		now, _ := s.sendAs(events.ModeInterrupt, "now")
+		s.command(protocol.Withdraw{V: 1, Input: now})
+		starts(t, s.tell(endOf(3)), 4, 2, e)
+	})
+	t.Run("or the edit is", func(t *testing.T) {
+		t.Parallel()
+		s := thirdRuns(t)
+		e, _ := s.command(edit(3, "x"))
+		now, _ := s.sendAs(events.ModeInterrupt, "now")
+		s.command(protocol.Withdraw{V: 1, Input: e})
+		starts(t, s.tell(endOf(3)), 4, 3, now)
+		s.reads("a", "A", "b", "B", "c", "now")
+	})
+	t.Run("an input that takes the turn back takes back the edit", func(t *testing.T) {
+		t.Parallel()
+		s := thirdRuns(t)
+		e, _ := s.command(edit(3, "x"))
+		back, list := s.sendAs(events.ModeRollback, "back")
 		wants(t, list, "input.accepted", "input.promoted", "input.withdrawn", "branch.selected")
 		if w := find[events.InputWithdrawn](t, list); w.Input != e {
 			t.Errorf("withdrawn %+v", w)
 		}
-		if reply, _ := s.state.Outcome(now); reply.Turn != 0 || reply.Input != now {
-			t.Errorf("outcome %+v", reply)
+		starts(t, s.tell(endOf(3)), 4, 2, back)
+		s.reads("a", "A", "b", "B", "back")
+	})
+	t.Run("S6.1 a person who names the turn that is due", func(t *testing.T) {
+		t.Parallel()
+		s := thirdRuns(t)
+		id, _ := s.command(protocol.Regenerate{V: 1, Turn: 1})
+		if reply, _ := s.state.Outcome(id); reply.Turn != 4 {
+			t.Fatalf("outcome %+v", reply)
 		}
-		starts(t, s.tell(endOf(3)), 4, 3, now)
-		s.reads("a", "A", "b", "B", "c", "now")
-		s.answer(events.Text("N"))
+		_, list := s.command(protocol.Interrupt{V: 1, Turn: 4})
+		wants(t, list, "branch.selected")
+		refusal(t, s, protocol.Interrupt{V: 1, Turn: 4}, events.CodeUnknownTurn, "") // nothing is due any more
+		wants(t, s.tell(s.interrupted("C")), "step.interrupted", "turn.interrupted")
 		s.answers()
 	})
 	t.Run("an input that is promoted to interrupt", func(t *testing.T) {

@@ -173,7 +173,7 @@ func (s State) goesAhead(c Command, mode events.SendMode, at events.Time) []even
 	}
 	list := []events.Event{events.InputPromoted{Input: c.ID, Place: place, Interrupt: running && stops, By: c.By}}
 	if stops {
-		list = append(list, s.dropDue(mode == events.ModeRollback, c, at)...)
+		list = append(list, s.giveWay(mode, c, at)...)
 	}
 	if !running || !stops || s.Interrupting() {
 		return list
@@ -202,12 +202,12 @@ func decidePromote(s State, b protocol.Promote, c Command, at events.Time) Decis
 	if due != nil && due.Input == b.Input { // it goes before all that waits
 		return noted(c, running)
 	}
-	if i == 0 && (!stop || stopsTurns(s.f.Waiting[0].Mode) && s.Interrupting() && due == nil) {
+	if i == 0 && (!stop || stopsTurns(s.f.Waiting[0].Mode) && s.Interrupting() && (due == nil || due.Joined)) {
 		return noted(c, running)
 	}
 	d := facts(events.InputPromoted{Input: b.Input, Place: 1, Interrupt: stop, By: c.By})
 	if stop {
-		d.Events = append(d.Events, s.dropDue(false, c, at)...)
+		d.Events = append(d.Events, s.giveWay(events.ModeInterrupt, c, at)...)
 	}
 	if stop && !s.Interrupting() {
 		d.Events = append(d.Events, s.stopTurn(events.ReasonNewInput, c.By, at)...)
@@ -215,8 +215,8 @@ func decidePromote(s State, b protocol.Promote, c Command, at events.Time) Decis
 	return d
 }
 
-// decideEdit gives a waiting input other content.
-func decideEdit(s State, b protocol.EditInput, c Command) Decision {
+// decideEditInput gives a waiting input other content.
+func decideEditInput(s State, b protocol.EditInput, c Command) Decision {
 	if waitingAt(s.f.Waiting, b.Input) < 0 {
 		return notWaiting(c)
 	}

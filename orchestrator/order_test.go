@@ -90,6 +90,29 @@ func TestRefusalsWithoutALog(t *testing.T) {
 	})
 }
 
+// What is refused without a record was not decided: the chat that it was for knows
+// nothing of it, and decides it when it comes again.
+func TestARefusalWithoutALogIsNoDecision(t *testing.T) {
+	t.Parallel()
+
+	inBubble(t, func(r *rig) {
+		r.start(answers(says("fine")), nil)
+		id, early := r.command(chatA, send("hi"))
+		if reply := early(); reply.Code != events.CodeUnknownChat {
+			r.Fatalf("a chat that does not exist: %+v", reply)
+		}
+		r.do(chatA, create())
+		body := []byte(`{"v":1,"parts":[{"type":"text","text":"hi"}]}`)
+		first := r.raw(chatA, "send", id, body)()
+		if !first.OK || first.Input != id {
+			r.Errorf("sent again: %+v", first)
+		}
+		if diff := cmp.Diff(first, r.raw(chatA, "send", id, body)()); diff != "" {
+			r.Errorf("once more (-first +second):\n%s", diff)
+		}
+	})
+}
+
 func TestCommandsBeforeTheCreate(t *testing.T) {
 	t.Parallel()
 

@@ -14,7 +14,10 @@ const (
 // the place of all. Without Turn that is the turn which took Input, or the last of
 // the selected branch. What was said is not changed, and can be selected again.
 //
-// Settings hold for the new turn; without them those of the input replaced.
+// Settings hold for the new turn; without them those of the input replaced. A turn
+// that runs is interrupted first. An input that comes meanwhile to interrupt is read
+// behind the edit, in the same turn; one that rolls back, or an interrupt, takes the
+// edit back.
 type Edit struct {
 	V        int              `json:"v"`
 	Turn     int              `json:"turn,omitempty"`

@@ -71,7 +71,7 @@ type Send struct {
 	ClientTools *[]events.ClientTool `json:"client_tools,omitempty"`
 }
 
-// Interrupt stops a turn. Without Turn that is the one that runs when the command
+// Interrupt stops a turn, or what is due as soon as one has ended. Without Turn that is the one that runs when the command
 // is decided, perhaps not the one its sender saw, so clients should name one.
 type Interrupt struct {
 	V      int    `json:"v"`

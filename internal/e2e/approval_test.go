@@ -28,14 +28,8 @@ rules:
 // waits until one is wanted. A question that nobody answers is open for so long.
 func wantToPay(t *testing.T, cl *client.Client, r reader, open time.Duration) (events.Key, events.ApprovalRequested) {
 	t.Helper()
-	chat := client.NewID()
 	settings := events.Settings{Approval: events.ApprovalAsk, Limits: &events.Limits{ApprovalMS: open.Milliseconds()}}
-	if _, err := cl.Command(patient(t), chat, protocol.Create{V: protocol.Version, Settings: settings}); err != nil {
-		t.Fatal(err)
-	}
-	say(t, cl, chat, "pay")
-	k := cl.Key(chat)
-	h := r.until(t, k, "a question", func(h history) bool { return h.last("approval.requested.v1") })
+	k, h := sayUntil(t, cl, r, settings, "pay", "approval.requested.v1")
 	return k, every[events.ApprovalRequested](h)[0]
 }
 

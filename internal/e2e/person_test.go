@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,19 +35,26 @@ rules:
       - text: "The answer was {{result}}"
 `
 
-// askAPerson says something in a new chat whose model may ask, and waits until it does.
-func askAPerson(t *testing.T, cl *client.Client, r reader, text string) (events.Key, events.QuestionAsked) {
+// sayUntil says something in a new chat and waits until the newest that happened
+// there is one of those events.
+func sayUntil(t *testing.T, cl *client.Client, r reader, s events.Settings, text string, types ...events.Type) (events.Key, history) {
 	t.Helper()
 	chat := client.NewID()
-	settings := events.Settings{Tools: &[]string{"ask_user"}, ClientTools: &[]events.ClientTool{
-		{Name: "show_map", Description: "Shows a map.", Schema: json.RawMessage(`{"type": "object"}`)},
-	}}
-	if _, err := cl.Command(patient(t), chat, protocol.Create{V: protocol.Version, Settings: settings}); err != nil {
+	if _, err := cl.Command(patient(t), chat, protocol.Create{V: protocol.Version, Settings: s}); err != nil {
 		t.Fatal(err)
 	}
 	say(t, cl, chat, text)
 	k := cl.Key(chat)
-	h := r.until(t, k, "a question", func(h history) bool { return h.last("question.asked.v1", "action.requested.v1") })
+	return k, r.until(t, k, fmt.Sprintf("one of %v", types), func(h history) bool { return h.last(types...) })
+}
+
+// askAPerson says something in a new chat whose model may ask, and waits until it does.
+func askAPerson(t *testing.T, cl *client.Client, r reader, text string) (events.Key, events.QuestionAsked) {
+	t.Helper()
+	settings := events.Settings{Tools: &[]string{"ask_user"}, ClientTools: &[]events.ClientTool{
+		{Name: "show_map", Description: "Shows a map.", Schema: json.RawMessage(`{"type": "object"}`)},
+	}}
+	k, h := sayUntil(t, cl, r, settings, text, "question.asked.v1", "action.requested.v1")
 	return k, append(every[events.QuestionAsked](h), events.QuestionAsked{})[0]
 }
 

@@ -136,7 +136,7 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		parts, stands := h.filled(c.Key, e.Parts, true)
 		list := of(protocol.Send{V: protocol.Version, Parts: parts, Mode: e.Mode, Settings: e.Settings})
 		if verb == protocol.VerbEdit {
-			b := selectedIn(c)
+			b := choiceIn(c)
 			list = of(protocol.Edit{V: protocol.Version, Turn: b.Again, Input: b.Replaces, Parts: parts, Settings: e.Settings})
 		}
 		list[0].stands = stands
@@ -161,10 +161,10 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 	case events.InputPromoted:
 		return of(protocol.Promote{V: protocol.Version, Input: e.Input, Interrupt: e.Interrupt}), true
 	case events.BranchSelected:
-		return of(bodyOf(verb, turnSelected(e))), bodyOf(verb, 0) != nil
+		return of(bodyOf(verb, turnNamed(e))), bodyOf(verb, 0) != nil
 	case events.InputWithdrawn:
 		if verb != protocol.VerbWithdraw { // it was on its way to another branch
-			return of(bodyOf(verb, turnSelected(selectedIn(c)))), bodyOf(verb, 0) != nil
+			return of(bodyOf(verb, turnNamed(choiceIn(c)))), bodyOf(verb, 0) != nil
 		}
 		return of(protocol.Withdraw{V: protocol.Version, Input: e.Input}), true
 	case events.ApprovalResolved:
@@ -184,8 +184,8 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 	return of(bodyOf(verb, 0)), bodyOf(verb, 0) != nil
 }
 
-// selectedIn is the choice of a branch in a commit.
-func selectedIn(c events.Commit) events.BranchSelected {
+// choiceIn is the choice of a branch that a commit made.
+func choiceIn(c events.Commit) events.BranchSelected {
 	for _, e := range c.Events {
 		if e, ok := e.(events.BranchSelected); ok {
 			return e
@@ -194,8 +194,8 @@ func selectedIn(c events.Commit) events.BranchSelected {
 	return events.BranchSelected{}
 }
 
-// turnSelected is the turn that was named for a choice.
-func turnSelected(e events.BranchSelected) int {
+// turnNamed is the turn that was named for a choice.
+func turnNamed(e events.BranchSelected) int {
 	if e.Again != 0 {
 		return e.Again
 	}

@@ -117,10 +117,32 @@ func (h *history) stays(e events.BranchSelected) {
 	}
 }
 
+// joins reports whether the input that came to stop the chat is to be read behind an
+// edit that is due. Only a rollback takes that back.
+func (h *history) joins() bool {
+	t := &h.tree
+	if t.due == nil || t.due.Input == "" || t.stopper == "" {
+		return false
+	}
+	i := h.findWaiting(t.stopper)
+	return i < 0 || h.waiting[i].mode != events.ModeRollback
+}
+
+// joined are the inputs that are read behind the one that is due.
+func (h *history) joined() []string {
+	var ids []string
+	for _, in := range h.waiting {
+		if h.joins() && in.mode == events.ModeInterrupt {
+			ids = append(ids, in.id)
+		}
+	}
+	return ids
+}
+
 // dueStopped judges that no turn is due any more when somebody came to stop the
 // chat.
 func (h *history) dueStopped() {
-	if t := &h.tree; t.due != nil && t.stopper != "" {
+	if t := &h.tree; t.due != nil && t.stopper != "" && !h.joins() {
 		h.breaks(RuleInterrupts, t.at, "turn %d is to be answered again, though input %s came to stop the chat", t.due.Again, t.stopper)
 		t.stopper = ""
 	}
@@ -152,9 +174,10 @@ func (h *history) beside(e events.TurnStarted) []string {
 	if e.Again != due.Again || e.Cause != cause {
 		h.breaks(RuleTurns, t.at, "turn %d begins beside turn %d as %s; due was %s beside turn %d", e.Turn, e.Again, e.Cause, cause, due.Again)
 	}
+	joined := h.joined()
 	inputs, known := t.inputs(due.Again)
 	if !known {
-		inputs = slices.DeleteFunc(slices.Clone(e.Inputs), func(id string) bool { return id == due.Input })
+		inputs = slices.DeleteFunc(slices.Clone(e.Inputs), func(id string) bool { return id == due.Input || slices.Contains(joined, id) })
 		return inputs
 	}
 	want := slices.Clone(inputs)
@@ -165,6 +188,7 @@ func (h *history) beside(e events.TurnStarted) []string {
 	default:
 		want = []string{due.Input}
 	}
+	want = append(want, joined...)
 	if !slices.Equal(e.Inputs, want) {
 		h.breaks(RuleInputs, t.at, "turn %d begins with %q, and due was %q", e.Turn, e.Inputs, want)
 	}

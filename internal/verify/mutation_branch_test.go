@@ -37,15 +37,15 @@ func branchStory(t *testing.T) *chatgen.Chat {
 	return c
 }
 
-// stopStory is a chat in which people stop what is due: an edit by an input that
-// interrupts, another answer by one that rolls back, and one by a plain interrupt;
+// stopStory is a chat in which people stop what is due: another answer by an input that
+// interrupts, one by an input that rolls back, and one by a plain interrupt;
 // then what waits in front of a rollback.
 func stopStory(t *testing.T) *chatgen.Chat {
 	t.Helper()
 	c := begun()
 	c.Answer(events.Text("first"))
 	c.Send("two")
-	c.Command(protocol.Edit{V: protocol.Version, Turn: 2, Parts: []events.Part{events.Text("due")}})
+	c.Command(protocol.Regenerate{V: protocol.Version, Turn: 2})
 	c.SendAs(events.ModeInterrupt, "three")
 	c.Fire()
 	c.Command(protocol.Regenerate{V: protocol.Version, Turn: 2})
@@ -109,6 +109,15 @@ func branchMutations() []mutation {
 			l[s.commit].Events[0] = events.CommandNoted{Verb: string(protocol.VerbInterrupt), Turn: 4}
 			return l
 		}},
+		{verify.RuleInputs, "changed: an edit that is answered without what was said right behind it", joinStory, func(l log) log {
+			return change(l, 3, func(e *events.TurnStarted) { e.Inputs = e.Inputs[:1] })
+		}},
+		{verify.RuleInputs, "swapped: an edit and what was said right behind it", joinStory, func(l log) log {
+			return change(l, 3, func(e *events.TurnStarted) { e.Inputs[0], e.Inputs[1] = e.Inputs[1], e.Inputs[0] })
+		}},
+		{verify.RuleInterrupts, "changed: an edit that begins though somebody came to take it back", joinStory, func(l log) log {
+			return change(l, 4, func(e *events.InputAccepted) { e.Mode = events.ModeRollback })
+		}},
 		{verify.RuleTurns, "changed: where a rollback of what was due stays", stopStory, func(l log) log {
 			return change(l, 4, func(e *events.BranchSelected) { e.Turn = 2 })
 		}},
@@ -122,4 +131,18 @@ func branchMutations() []mutation {
 			return l.move(nth[events.BranchSelected](l, 5), nth[events.StepRequested](l, 6))
 		}},
 	}
+}
+
+// joinStory is a chat in which somebody edits what is being answered, and stops that
+// once more.
+func joinStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := begun()
+	c.Answer(events.Text("first"))
+	c.Send("two")
+	c.Command(protocol.Edit{V: protocol.Version, Turn: 2, Parts: []events.Part{events.Text("otherwise")}})
+	c.SendAs(events.ModeInterrupt, "and at once")
+	c.Fire()
+	c.Answer(events.Text("both"))
+	return over(t, c)
 }

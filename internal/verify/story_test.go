@@ -114,7 +114,7 @@ func stories() map[string]func(*testing.T) *chatgen.Chat {
 	return map[string]func(*testing.T) *chatgen.Chat{
 		"everything": story, "lost": lostStory, "length": lengthStory, "waves": wavesStory, "alone": aloneStory, "again": againStory,
 		"interrupt": interruptStory, "stalled": stalledStory, "deadline": deadlineStory, "broken": brokenStory, "other": otherStory, "hopeless": hopelessStory,
-		"approvals": approvalStory, "branch": branchStory, "question": questionStory, "action": actionStory, "busy": busyStory, "fork": forkStory, "fork of calls": forkOfCallsStory,
+		"approvals": approvalStory, "branch": branchStory, "stop": stopStory, "join": joinStory, "question": questionStory, "action": actionStory, "busy": busyStory, "fork": forkStory, "fork of calls": forkOfCallsStory,
 		"erased":  erasedStory,
 		"context": contextStory, "plan": planStory,
 	}
