@@ -95,6 +95,8 @@ func Decide(s State, m Message, at events.Time, live Live) Decision {
 		return decideResult(s, m)
 	case TimerDue:
 		return Decision{Events: decideTimer(s, m, at)}
+	case Restored:
+		return Decision{Events: decideRestored(s)}
 	}
 	panic(fmt.Sprintf("chat: no decision for %T", m)) // the set is closed: a case is missing above
 }

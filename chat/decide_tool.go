@@ -21,6 +21,7 @@ const (
 	saidTimeout    = "The call did not start in time. It had no effect."
 	saidUnknown    = "The call was started; its outcome is unknown. It may have had its effect."
 	saidImported   = "The call was open where this conversation was taken over from. Its outcome is unknown."
+	saidRestored   = "The call was open in the backup that this conversation was restored from. Its outcome is unknown."
 	saidFailing    = "The call was started several times and never finished."
 )
 

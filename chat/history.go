@@ -106,13 +106,27 @@ func decideInherit(s State, title string, c Command) Decision {
 	first := events.ChatInherited{
 		Origin: h.Origin, History: h.Digest, Bytes: h.Bytes, Settings: s.f.Settings, Title: title, By: c.By,
 	}
-	return facts(append([]events.Event{first}, s.close(events.ReasonImported)...)...)
+	return facts(append([]events.Event{first}, s.close(events.ReasonImported, saidImported)...)...)
+}
+
+// decideRestored ends what may go on in another installation.
+func decideRestored(s State) []events.Event {
+	var list []events.Event
+	if s.compacting() {
+		list = s.stopSummary().Events
+	}
+	return append(list, s.close(events.ReasonRestored, saidRestored)...)
 }
 
 // close ends whatever is open, at once and without asking anybody: it goes on
-// elsewhere, and what comes of it is not known here. What waits is taken back.
-func (s State) close(reason string) []events.Event {
+// elsewhere, and what comes of it is not known here. What waits is taken back. Said
+// is what a model is told of calls.
+func (s State) close(reason, said string) []events.Event {
 	var list []events.Event
+	if due := s.f.Sibling; due != nil && due.Input == "" { // one with an input is not due any more without it
+		running, _ := s.Running()
+		list = append(list, events.BranchSelected{Turn: running})
+	}
 	if t, st := s.lastStep(); t != nil {
 		if _, asked := s.pending(); asked != nil && asked.Phase == phaseOpen {
 			list = append(list, events.StepInterrupted{
@@ -122,7 +136,7 @@ func (s State) close(reason string) []events.Event {
 		if st != nil {
 			for i := range st.Calls {
 				if c := &st.Calls[i]; c.open() {
-					list = append(list, t.closed(st, c, reason, settledByRule(t.callID(st, c), events.ToolUnknown, saidImported))...)
+					list = append(list, t.closed(st, c, reason, settledByRule(t.callID(st, c), events.ToolUnknown, said))...)
 				}
 			}
 		}

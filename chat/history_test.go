@@ -67,6 +67,29 @@ func TestAChatGoesOnFromAnyRevOfAnother(t *testing.T) {
 	})
 }
 
+// Whatever a chat is doing, nothing of it goes on when it comes from a backup.
+func TestARestoredChatBeginsWithNothingOpen(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := generate(t)
+		c.Handle(chat.Restored{})
+		if turn, running := c.State.Running(); running {
+			t.Fatalf("turn %d is running", turn)
+		}
+		for _, w := range chat.Owed(c.State) {
+			if timer, ok := w.(protocol.Timer); !ok || !strings.HasPrefix(timer.Name, "erase") && !strings.HasPrefix(timer.Name, "delete") {
+				t.Fatalf("%+v is owed", w)
+			}
+		}
+		if d := c.Handle(chat.Restored{}); len(d.Events) > 0 {
+			t.Fatalf("there is more to close: %v", d.Events)
+		}
+		if back := decoded(t, encoded(t, c.State)); back.Hash() != c.State.Hash() {
+			t.Fatal("the state does not survive a snapshot")
+		}
+	})
+}
+
 // Rule: S13.
 func TestWhatIsOpenInTheOriginIsClosed(t *testing.T) {
 	t.Parallel()

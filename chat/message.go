@@ -104,6 +104,12 @@ type TimerDue struct {
 	Partial []events.Part
 }
 
+// Restored says that the chat comes from a backup, and that what is open in it may
+// go on in the installation that the backup was made of.
+type Restored struct{}
+
+func (Restored) cause() events.Cause { return events.Cause{Kind: events.CausedByRestore} }
+
 func (c Command) cause() events.Cause {
 	return events.Cause{
 		Kind: events.CausedByCommand, ID: c.ID, Verb: string(c.verb()), By: c.By, Sequence: c.Sequence,

@@ -42,6 +42,9 @@ type Origin struct {
 // fork or an import.
 const ReasonImported = "imported"
 
+// ReasonRestored is why a turn was interrupted that was open in a backup.
+const ReasonRestored = "restored"
+
 // ChatConfigured records new settings of a chat: the whole of them, after the
 // merge, so that a reader needs no earlier event. They count from the next turn on.
 type ChatConfigured struct {

@@ -39,6 +39,7 @@ const (
 	CausedByResult  CauseKind = "result"  // a tool runner after it; id is the call
 	CausedByTimer   CauseKind = "timer"   // id is the timer's name
 	CausedByChat    CauseKind = "chat"    // another chat
+	CausedByRestore CauseKind = "restore" // an operator, after a restore from a backup
 )
 
 // Cause names the message that a commit answers. Sequence is a command's

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -141,6 +142,14 @@ func TestStreamsRestoreWithoutABackup(t *testing.T) {
 	if r.code != 2 || r.out != "" || !strings.Contains(r.failure.Error(), "LOG_0 is missing") {
 		t.Errorf("code %d: %v\n%s", r.code, r.failure, r.out)
 	}
+}
+
+// What is open is closed only where nobody works on it.
+func TestStreamsCloseBesideAnOrchestrator(t *testing.T) {
+	t.Parallel()
+	b := dev(t)
+	b.must("send", "--chat", "open", "wait")
+	b.refused(cli.ExitConflict, "stop all of them first", "streams", "close")
 }
 
 func TestCompletion(t *testing.T) {

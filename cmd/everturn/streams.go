@@ -10,6 +10,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -19,6 +22,7 @@ type streamsCommand struct {
 	Diff    streamsDiff    `cmd:"" help:"Say what apply would do."`
 	Apply   streamsApply   `cmd:"" help:"Make the server have them: creates, grows, never shrinks or deletes unasked."`
 	Restore streamsRestore `cmd:"" help:"Make them of a backup, on a server or cluster that nobody uses yet."`
+	Close   streamsClose   `cmd:"" help:"End what is open in every chat, after a restore beside an installation that still works."`
 }
 
 // topologyFlags name the streams.yaml.
@@ -140,6 +144,37 @@ func (s *surroundings) restored(r streams.Restored, asJSON bool) {
 		what = "is there already:"
 	}
 	fmt.Fprintf(s.stdout, "%s %s: %d messages, last sequence %d\n", what, r.Stream, r.Messages, r.Last)
+}
+
+type streamsClose struct {
+	remote
+
+	JSON bool `help:"Print each chat as one JSON object."`
+}
+
+// Run implements the command. It takes as long as it takes.
+func (c *streamsClose) Run(s *surroundings) error {
+	return c.connected(s, func(nc *nats.Conn, _ *client.Client) error {
+		closed := 0
+		err := parts.Domain(c.JSDomain).CloseRestored(s.ctx, nc, func(k events.Key) {
+			closed++
+			if c.JSON {
+				_ = json.NewEncoder(s.stdout).Encode(struct {
+					Tenant string `json:"tenant"`
+					Chat   string `json:"chat"`
+				}{k.Tenant, k.Chat})
+				return
+			}
+			fmt.Fprintf(s.stdout, "%s: what was open is closed\n", k)
+		})
+		if errors.Is(err, parts.ErrOrchestrated) {
+			return cli.Exit(cli.ExitConflict, err)
+		}
+		if err == nil && closed == 0 && !c.JSON {
+			fmt.Fprintln(s.stdout, "nothing is open")
+		}
+		return err
+	})
 }
 
 func (r *remote) jetStream(s *surroundings, do func(ctx context.Context, js jetstream.JetStream) error) error {

@@ -102,8 +102,11 @@ func (d *Driver) work() []protocol.Work {
 func isTimer(w protocol.Work) bool { return w.Kind() == protocol.OwesTimer }
 
 // again is a message that came before: late, or twice. A command that comes
-// again is the same command.
+// again is the same command. Or all of it has come before, and is restored.
 func (d *Driver) again() chat.Message {
+	if d.yes(20) {
+		return chat.Restored{}
+	}
 	if len(d.sent) == 0 {
 		return d.wish()
 	}

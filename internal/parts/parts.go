@@ -104,10 +104,7 @@ func (d Domain) RunOrchestrator(
 	if err := streams.CheckClock(ctx, nc, options, clock); err != nil {
 		return err
 	}
-	ports, models, err := orchestratorPoints(orchestrator.Bus{
-		Log: bus.Log, Commands: bus.Commands, Work: bus.Work, Timers: bus.Timers, Requests: bus.Requests,
-		Signals: bus.Signals, Feed: bus.Feed, Blobs: bus.Blobs, Tools: bus.Tools, Snapshots: bus.Snapshots, Dead: bus.Dead,
-	}, models)
+	ports, models, err := orchestratorPoints(portsOf(bus), models)
 	if err != nil {
 		return err
 	}
@@ -120,6 +117,14 @@ func (d Domain) RunOrchestrator(
 		ready()
 	}
 	return ended(ctx, o.Run(ctx))
+}
+
+// portsOf is the bus as an orchestrator uses it.
+func portsOf(bus *streams.Bus) orchestrator.Bus {
+	return orchestrator.Bus{
+		Log: bus.Log, Commands: bus.Commands, Work: bus.Work, Timers: bus.Timers, Requests: bus.Requests,
+		Signals: bus.Signals, Feed: bus.Feed, Blobs: bus.Blobs, Tools: bus.Tools, Snapshots: bus.Snapshots, Dead: bus.Dead,
+	}
 }
 
 // RunTools is [Domain.RunTools] in the server's own domain.

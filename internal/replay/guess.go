@@ -37,6 +37,8 @@ func (h *History) messages(c events.Commit) ([]guess, bool) {
 		return results(c), true
 	case events.CausedByTimer:
 		return h.timers(c)
+	case events.CausedByRestore:
+		return []guess{{message: chat.Restored{}}}, true
 	case events.CausedByChat:
 	}
 	return nil, false // nothing this release writes

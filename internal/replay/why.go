@@ -134,7 +134,7 @@ func asked(commits []events.Commit, at place, cause events.Cause) place {
 			return none()
 		}
 		return newest(commits, at, func(e events.Event) bool { return sets(e, name) })
-	case events.CausedByCommand, events.CausedByChat:
+	case events.CausedByCommand, events.CausedByChat, events.CausedByRestore:
 	}
 	return none()
 }

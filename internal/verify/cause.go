@@ -63,6 +63,8 @@ func (h *history) brings(e events.Event) (Rule, bool) {
 		return h.timerBrings(e)
 	case events.CausedByChat:
 		return RuleChildren, false // no chat tells another anything yet
+	case events.CausedByRestore:
+		return RuleInterrupts, restoreBrings(e)
 	}
 	return RuleCommands, false
 }

@@ -17,7 +17,7 @@ type history struct {
 	newer   bool
 
 	past    pastCommit // the commit being judged, if it is one of the history that the chat goes on from
-	closing bool       // the commit being judged ends what is open in that history
+	closing bool       // the commit being judged ends what is open, which goes on elsewhere
 
 	here   Place // the commit being judged
 	at     events.Time
@@ -98,7 +98,8 @@ func (h *history) breaks(r Rule, clash Place, format string, args ...any) {
 // one fault is not reported again at every commit after it.
 func (h *history) read(c events.Commit, e Entry) {
 	h.cause, h.at = c.Cause, c.At
-	_, h.closing = c.Events[0].(events.ChatInherited)
+	_, inherits := c.Events[0].(events.ChatInherited)
+	h.closing = inherits || c.Cause.Kind == events.CausedByRestore
 	h.chain(c, e)
 	h.tenant(c)
 	h.erasing(c)
@@ -215,7 +216,9 @@ func (h *history) chain(c events.Commit, e Entry) {
 	if c.Prev != h.prev && !cut {
 		h.breaks(RuleChain, h.last, "prev is not the hash of the commit before")
 	}
-	if _, created := c.Events[0].(events.ChatCreated); !created && !erased && !h.closing && h.last.Rev == 0 {
+	_, created := c.Events[0].(events.ChatCreated)
+	_, inherits := c.Events[0].(events.ChatInherited)
+	if !created && !inherits && !erased && h.last.Rev == 0 {
 		h.breaks(RuleChain, Place{}, "the log does not begin with chat.created")
 	}
 	if c.At < h.lastAt {

@@ -95,17 +95,37 @@ func (h *history) leftOpen(c *call, e events.ToolCompleted) {
 	}
 }
 
-// closed judges that a chat which goes on from a history begins with nothing
-// open: it is open where it came from.
+// closed judges that a chat which goes on from a history, or comes from a backup,
+// begins with nothing open: it is open where it came from.
 func (h *history) closed() {
 	if t := h.turn; t != nil {
-		h.breaks(RuleTurns, t.start, "turn %d is open in the history, and is not closed", t.number)
+		h.breaks(RuleTurns, t.start, "turn %d is open where the chat comes from, and is not closed", t.number)
 		h.turn = nil
 	}
 	for _, in := range h.waiting {
-		h.breaks(RuleInputs, in.at, "input %s waits in the history, and is not taken back", in.id)
+		h.breaks(RuleInputs, in.at, "input %s waits where the chat comes from, and is not taken back", in.id)
 	}
 	h.waiting = nil
+}
+
+// whyClosed is the reason for the end of a turn that goes on elsewhere.
+func (h *history) whyClosed() string {
+	if h.cause.Kind == events.CausedByRestore {
+		return events.ReasonRestored
+	}
+	return events.ReasonImported
+}
+
+// restoreBrings reports whether a commit that closes a chat from a backup can begin
+// with e.
+func restoreBrings(e events.Event) bool {
+	switch e.(type) {
+	case events.BranchSelected, events.StepInterrupted, events.ContextCompactionFailed, events.ApprovalResolved, events.ToolCompleted,
+		events.TurnInterrupted, events.InputWithdrawn:
+		return true
+	default:
+		return false
+	}
 }
 
 // inherit makes what was folded the past of a chat that goes on from it.

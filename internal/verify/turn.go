@@ -248,8 +248,8 @@ func (h *history) turnInterrupted(e events.TurnInterrupted) {
 		return
 	}
 	t := h.turn
-	if h.closing && e.Reason != events.ReasonImported {
-		h.breaks(RuleInterrupts, Place{}, "turn %d is interrupted because %q, and not because it is %s", e.Turn, e.Reason, events.ReasonImported)
+	if want := h.whyClosed(); h.closing && e.Reason != want {
+		h.breaks(RuleInterrupts, Place{}, "turn %d is interrupted because %q, and not because it is %s", e.Turn, e.Reason, want)
 	}
 	if !t.interrupt.known() && !h.closing {
 		h.breaks(RuleInterrupts, Place{}, "turn %d is interrupted, and nobody asked for it", e.Turn)
