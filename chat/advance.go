@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"time"
 
 	"github.com/everturn/everturn/events"
@@ -25,6 +26,9 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 		return s.meanwhile(asked, at)
 	}
 	if list := s.afterSummary(t); list != nil {
+		return list
+	}
+	if list := s.afterReview(t, at); list != nil {
 		return list
 	}
 	if st == nil {
@@ -121,7 +125,7 @@ func (s State) nextTurn(at events.Time, live Live) []events.Event {
 // other runs alone, in the model's order. That is the order of those that run: one
 // that waits for a person comes when it is approved, and holds back nobody.
 func (s State) handOut(at events.Time) (list []events.Event, open bool) {
-	if list := append(s.asks(at), s.approvedByRule()...); len(list) > 0 {
+	if list := slices.Concat(s.asks(at), s.approvedByRule(), s.reviews(at)); len(list) > 0 {
 		return list, true
 	}
 	t, st := s.lastStep()
@@ -141,10 +145,10 @@ func (s State) handOut(at events.Time) (list []events.Event, open bool) {
 		}
 		open = true
 		tool, _ := findTool(settings, c.Tool)
-		if c.waits() || c.Question != nil || tool.Client {
+		if c.waits() || c.Question != nil || tool.Client || s.needsReview(t, tool, c) {
 			clients = clients || tool.Client && !c.waits()
 			waits = waits || !tool.Client || c.waits()
-			continue // for a person, or for the client: it holds back nobody
+			continue // for a person, for a model, or for the client: it holds back nobody
 		}
 		if alone || !tool.Parallel && running > 0 {
 			return list, true // it waits for those that run, and those behind it wait for it

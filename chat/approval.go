@@ -65,6 +65,9 @@ func (c *call) permissions() events.Permissions {
 	return c.Approval.Permissions
 }
 
+// unjudged reports whether the call is open, and nobody was asked about it.
+func (c *call) unjudged() bool { return c.open() && c.Approval == nil && !c.taken() }
+
 // needsPerson reports whether a call of that tool waits until somebody approves it.
 func (s State) needsPerson(t *turn, tool events.Tool) bool {
 	return t.Rules >= rulesApprovals && needsApproval(s.mode(t), tool)
@@ -83,15 +86,23 @@ func (s State) asks(at events.Time) []events.Event {
 	for i := range st.Calls {
 		c := &st.Calls[i]
 		tool, _ := findTool(settings, c.Tool)
-		if !c.open() || c.Approval != nil || c.taken() || !s.needsPerson(t, tool) {
+		if !c.unjudged() || !s.needsPerson(t, tool) || s.needsReview(t, tool, c) {
 			continue
 		}
-		list = append(list, events.ApprovalRequested{
-			Call: t.callID(st, c), Tool: c.Tool, Arguments: c.argumentsDigest(), Mode: s.mode(t), Policy: tool.Policy,
-			Due: at.Add(settings.Limits.ApprovalTime()),
-		})
+		list = append(list, s.approvalRequested(t.callID(st, c), at))
 	}
 	return list
+}
+
+// approvalRequested is the question about a call.
+func (s State) approvalRequested(id events.CallID, at events.Time) events.ApprovalRequested {
+	t, c := s.f.Current, s.call(id)
+	settings := s.effective(t)
+	tool, _ := findTool(settings, c.Tool)
+	return events.ApprovalRequested{
+		Call: id, Tool: c.Tool, Arguments: c.argumentsDigest(), Mode: s.mode(t), Policy: tool.Policy,
+		Due: at.Add(settings.Limits.ApprovalTime()),
+	}
 }
 
 // approvedByRule lets those calls go on that wait and need nobody: they were
@@ -157,6 +168,9 @@ func decideApprove(s State, b protocol.Approve, c Command, at events.Time) Decis
 		return rejected(c, events.CodeUnknownCall, fmt.Sprintf("there is no call %s", b.Call), "")
 	}
 	status := known.stands()
+	if s.reviewing(b.Call) {
+		status = "reviewing"
+	}
 	if b.Arguments != "" && b.Arguments != known.argumentsDigest() {
 		return rejected(c, events.CodeArgumentsChanged, fmt.Sprintf("call %s has other arguments now: %s", b.Call, known.argumentsDigest()), status)
 	}
@@ -315,6 +329,10 @@ func (s State) AwaitingApproval() []events.CallID {
 
 func (s *State) requestApproval(e events.ApprovalRequested) {
 	s.call(e.Call).Approval = &approval{Rev: s.f.Rev, Due: e.Due}
+	if e.Review != nil {
+		st := s.step(e.Review.Step)
+		st.Phase, st.Parts = phaseDone, nil
+	}
 }
 
 func (s *State) resolveApproval(e events.ApprovalResolved) {
@@ -337,12 +355,15 @@ func (s *State) resolveApproval(e events.ApprovalResolved) {
 }
 
 // misfitApproval says why a question about a call cannot be folded.
-func (s State) misfitApproval(id events.CallID) string {
-	if wrong := s.misfitCall(id); wrong != "" {
+func (s State) misfitApproval(e events.ApprovalRequested) string {
+	if wrong := s.misfitCall(e.Call); wrong != "" {
 		return wrong
 	}
-	if c := s.call(id); c.Approval != nil || c.taken() {
-		return fmt.Sprintf("call %s was judged before", id)
+	if !s.call(e.Call).unjudged() {
+		return fmt.Sprintf("call %s was judged before", e.Call)
+	}
+	if e.Review != nil {
+		return s.misfitReview(e.Call, e.Review.Step)
 	}
 	return ""
 }

@@ -168,7 +168,7 @@ func (s State) shorter() (events.Event, bool) {
 }
 
 func (s State) newSummary(until events.Boundary) events.StepRequested {
-	return s.stepRequested(s.newID(), events.PurposeSummary, 1, &until)
+	return s.stepRequested(events.StepRequested{Step: s.newID(), Purpose: events.PurposeSummary, Attempt: 1, Until: &until})
 }
 
 // judgeSummary is what comes of a step that was to write a summary, nil while it

@@ -48,7 +48,7 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 			Step: m.Step, Attempt: m.Attempt, Class: m.Err.Class, Message: FailedMessage(m.Err.Message), Usage: m.Err.Usage,
 		}
 		e.AfterCompaction = s.helps(e.Class, st, m.Attempt)
-		if m.Err.Class.Retryable() && m.Attempt < events.MaxAttemptsPerStep {
+		if m.Err.Class.Retryable() && m.Attempt < events.MaxAttemptsPerStep && st.Call == nil { // a review that fails is a person's
 			e.RetryAt = at.Add(retryDelay(s.Key(), m.Step, m.Attempt, st.Quick, m.Err))
 		}
 		return []events.Event{e}
@@ -223,6 +223,8 @@ func decideTimer(s State, m TimerDue, at events.Time) []events.Event {
 		return s.expire(m.Name)
 	case protocol.TimerApproval:
 		return s.unanswered(m.Name.Call)
+	case protocol.TimerReview:
+		return s.unreviewed(m.Name.Step)
 	case protocol.TimerEnd:
 		if turn, _ := s.Running(); !s.Interrupting() || turn != m.Name.Turn {
 			return nil

@@ -240,7 +240,7 @@ func (s *State) endTurn(how ending) {
 func (s *State) requestStep(e events.StepRequested) {
 	st := s.step(e.Step)
 	if st == nil {
-		st = &step{Number: e.Step.Step, Purpose: e.Purpose, Until: e.Until}
+		st = &step{Number: e.Step.Step, Purpose: e.Purpose, Until: e.Until, Call: e.Call, Due: e.Due}
 		if e.Step.Turn == 0 {
 			s.f.Aside, s.f.Asides = st, st.Number
 		} else {

@@ -37,7 +37,7 @@ func manifests() []protocol.Manifest {
 
 func live() chat.Live {
 	l := chat.Live{Defaults: events.Settings{Model: "m"}}
-	for _, m := range manifests() {
+	for _, m := range slices.Concat(manifests(), reviewedTools()) {
 		l.Tools = append(l.Tools, m.Tool())
 	}
 	return l
@@ -46,7 +46,7 @@ func live() chat.Live {
 func schemas(t testing.TB) map[events.Digest]*chat.Schema {
 	t.Helper()
 	all := map[events.Digest]*chat.Schema{}
-	for _, m := range manifests() {
+	for _, m := range slices.Concat(manifests(), reviewedTools()) {
 		s, err := chat.CompileSchema(m.Schema)
 		if err != nil {
 			t.Fatal(err)

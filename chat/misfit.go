@@ -57,7 +57,7 @@ func (s State) misfit(e events.Event) string {
 	case events.StepInterrupted:
 		return s.misfitAttempt(e.Step, e.Attempt)
 	case events.ApprovalRequested:
-		return s.misfitApproval(e.Call)
+		return s.misfitApproval(e)
 	case events.ApprovalResolved:
 		return s.misfitDecision(e)
 	case events.ContextCompacted:
@@ -160,6 +160,8 @@ func (s State) misfitRequest(e events.StepRequested) string {
 			e.Step, e.Attempt, e.Purpose, st.Attempt, st.Purpose)
 	case e.Purpose == events.PurposeSummary && e.Until == nil:
 		return fmt.Sprintf("step %s is requested to sum up nothing", e.Step)
+	case e.Call != nil && (e.Purpose != events.PurposeReview || e.Step.Turn == 0 || st == nil && s.call(*e.Call) == nil):
+		return fmt.Sprintf("step %s is requested to review no call", e.Step)
 	case !isPurpose(e.Purpose) || e.Step.Turn == 0 && e.Purpose == events.PurposeAnswer:
 		return fmt.Sprintf("step %s is requested for %.20q", e.Step, e.Purpose)
 	}

@@ -32,6 +32,10 @@ func (s State) owedInTurn() []protocol.Work {
 	var list []protocol.Work
 	if _, asked := s.pending(); asked != nil {
 		list = s.owedStep(t.Number, asked)
+		if asked.Call != nil && asked.Phase == phaseOpen {
+			name := protocol.TimerName{Kind: protocol.TimerReview, Step: events.StepID{Turn: t.Number, Step: asked.Number}}
+			list = append(list, s.timer(name, asked.Rev, asked.Due))
+		}
 	}
 	if st != nil && st.Phase == phaseCompleted {
 		list = append(list, s.owedCalls(t, st)...)

@@ -70,38 +70,42 @@ func isPurpose(p events.Purpose) bool {
 // PromptFor is what the model that is asked for a step gets to read.
 func PromptFor(s State, id events.StepID) model.Request {
 	if st := s.step(id); st != nil {
-		return s.promptOf(st.Purpose, st.Until)
+		return s.promptOf(st.Purpose, st.Until, st.Call)
 	}
 	return Prompt(s)
 }
 
 // promptOf is what a model that is asked for a step of that purpose gets to read;
-// for a summary, of what is shown up to until.
-func (s State) promptOf(p events.Purpose, until *events.Boundary) model.Request {
+// for a summary, of what is shown up to until; for a review, about that call.
+func (s State) promptOf(p events.Purpose, until *events.Boundary, call *events.CallID) model.Request {
 	switch p {
 	case events.PurposeSummary:
 		if until != nil {
 			return s.summaryRequest(*until)
 		}
-	case events.PurposeAnswer, events.PurposeReview, events.PurposeTitle:
+	case events.PurposeReview:
+		if call != nil {
+			return s.reviewRequest(*call)
+		}
+	case events.PurposeAnswer, events.PurposeTitle:
 	}
 	return Prompt(s)
 }
 
 // promptDigest is the digest and the size of the canonical form of what a model is
 // shown for that purpose.
-func (s State) promptDigest(p events.Purpose, until *events.Boundary) (events.Digest, int64) {
+func (s State) promptDigest(p events.Purpose, until *events.Boundary, call *events.CallID) (events.Digest, int64) {
 	if p == events.PurposeAnswer {
 		return s.answerDigest()
 	}
-	b := s.promptOf(p, until).Canonical()
+	b := s.promptOf(p, until, call).Canonical()
 	return events.DigestOf(b), int64(len(b))
 }
 
 // newStep asks for a step that the open turn has not had yet, or, while no turn is
 // open, for one outside of any turn.
 func (s State) newStep(p events.Purpose) events.StepRequested {
-	return s.stepRequested(s.newID(), p, 1, nil)
+	return s.stepRequested(events.StepRequested{Step: s.newID(), Purpose: p, Attempt: 1})
 }
 
 func (s State) newID() events.StepID {
@@ -113,13 +117,19 @@ func (s State) newID() events.StepID {
 
 // nextAttempt asks for a step once more.
 func (s State) nextAttempt(turn int, st *step) events.StepRequested {
-	return s.stepRequested(events.StepID{Turn: turn, Step: st.Number}, st.Purpose, st.Attempt+1, st.Until)
+	return s.stepRequested(events.StepRequested{
+		Step: events.StepID{Turn: turn, Step: st.Number}, Purpose: st.Purpose, Attempt: st.Attempt + 1,
+		Until: st.Until, Call: st.Call, Due: st.Due,
+	})
 }
 
-func (s State) stepRequested(id events.StepID, p events.Purpose, attempt int, until *events.Boundary) events.StepRequested {
+// stepRequested is the request with who is to be asked, and what.
+func (s State) stepRequested(e events.StepRequested) events.StepRequested {
 	settings := s.effective(s.tip())
-	digest, size := s.promptDigest(p, until)
-	return events.StepRequested{
-		Step: id, Purpose: p, Attempt: attempt, Model: settings.Model, Pool: settings.Pool, Prompt: digest, Bytes: size, Until: until,
+	e.Model, e.Pool = settings.Model, settings.Pool
+	if e.Purpose == events.PurposeReview {
+		e.Model, e.Pool = settings.Reviewer, settings.ReviewerPool
 	}
+	e.Prompt, e.Bytes = s.promptDigest(e.Purpose, e.Until, e.Call)
+	return e
 }

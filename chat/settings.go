@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -25,6 +26,9 @@ func invalidSettings(s events.Settings) string {
 	}
 	if len(s.Model) > maxModelBytes || events.RepairText(s.Model) != s.Model {
 		return fmt.Sprintf("model: want at most %d bytes of plain text", maxModelBytes)
+	}
+	if len(s.Reviewer) > maxModelBytes || events.RepairText(s.Reviewer) != s.Reviewer {
+		return fmt.Sprintf("reviewer: want at most %d bytes of plain text", maxModelBytes)
 	}
 	if len(s.System) > maxSystemBytes {
 		return fmt.Sprintf("system: %d bytes, at most %d are allowed", len(s.System), maxSystemBytes)
@@ -88,6 +92,12 @@ func resolve(s events.Settings, live Live, plan bool) events.Effective {
 	}
 	if e.Pool == "" {
 		e.Pool = DefaultPool
+	}
+	if s.Reviewer != events.ReviewerNone {
+		e.Reviewer = s.Reviewer
+	}
+	if e.Reviewer != "" {
+		e.ReviewerPool = cmp.Or(live.Pools[e.Reviewer], DefaultPool)
 	}
 	window, ok := live.Windows[s.Model]
 	if !ok {

@@ -176,6 +176,10 @@ type step struct {
 
 	// Until is the last thing that a summary is about.
 	Until *events.Boundary `json:"until,omitempty"`
+
+	// Call is what a review is about, and Due when a person is asked instead.
+	Call *events.CallID `json:"call,omitempty"`
+	Due  events.Time    `json:"due,omitempty"`
 }
 
 type call struct {

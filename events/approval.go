@@ -40,6 +40,18 @@ type ApprovalRequested struct {
 	Mode      ApprovalMode `json:"mode"`
 	Policy    Policy       `json:"policy"`
 	Due       Time         `json:"due"` // when it is denied because nobody has answered
+
+	// Review is what a model came to that was asked first. If it approves the call,
+	// the decision follows at once, and no person is asked.
+	Review *Review `json:"review,omitempty"`
+}
+
+// Review is what came of asking a model whether a call may run. It never denies: it
+// approves, or leaves it to a person.
+type Review struct {
+	Step   StepID     `json:"step"`             // in which the model was asked
+	Reason string     `json:"reason,omitempty"` // what it says, or why it says nothing
+	Class  ErrorClass `json:"class,omitempty"`  // of the failure, if the step failed
 }
 
 // ApprovalResolved says what was decided about a call that waited. Each request has

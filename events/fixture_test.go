@@ -258,14 +258,19 @@ func grown() map[events.Type]events.Event {
 	started.Settings.Body.ClientTools = *grownSettings().ClientTools
 	started.Settings.Body.Tools[0].Client = true
 	started.Settings.Body.Window, started.Settings.Body.CompactAt, started.Settings.Body.Plan = 200_000, 80, true
+	started.Settings.Body.Reviewer, started.Settings.Body.ReviewerPool = "script/judge", "small"
 	requested := examples()["step.requested.v1"].full.(events.StepRequested)
 	requested.Purpose, requested.Until = events.PurposeSummary, &events.Boundary{Turn: 2, Step: 5}
+	requested.Call, requested.Due = &events.CallID{Turn: 3, Step: 1, Ordinal: 2}, noon
 	failed := examples()["step.failed.v1"].full.(events.StepFailed)
 	failed.Class, failed.AfterCompaction = events.ClassContextTooLarge, true
+	asked := examples()["approval.requested.v1"].full.(events.ApprovalRequested)
+	asked.Policy, asked.Review = events.PolicyReview, &events.Review{Step: events.StepID{Turn: 3, Step: 2}, Reason: "it deletes", Class: events.ClassTimeout}
 	all := map[events.Type]events.Event{}
 	for _, e := range []events.Event{
 		completed, created, inherited, accepted, started, requested, failed,
 		events.ChatConfigured{Settings: grownSettings()},
+		asked,
 		events.ModeSet{Approval: events.ApprovalFull, Plan: new(true), By: "user:ann"},
 	} {
 		all[e.EventType()] = e
@@ -275,7 +280,7 @@ func grown() map[events.Type]events.Event {
 
 func grownSettings() events.Settings {
 	s := everySetting()
-	s.Limits.ApprovalMS = 60_000
+	s.Limits.ApprovalMS, s.Reviewer = 60_000, "script/judge"
 	s.ClientTools = &[]events.ClientTool{{Name: "show_map", Description: "Shows a map.", Schema: json.RawMessage(`{"type":"object"}`)}}
 	return s
 }

@@ -15,10 +15,18 @@ type Settings struct {
 	Approval ApprovalMode `json:"approval,omitempty"`
 	Limits   *Limits      `json:"limits,omitempty"`
 
+	// Reviewer is the model that judges calls whose tool has the policy review, in mode
+	// auto. It approves one, or a person is asked. [ReviewerNone] is none, and so every
+	// such call asks a person.
+	Reviewer string `json:"reviewer,omitempty"`
+
 	// ClientTools are tools that the client runs itself. They are offered to the
 	// model beside the others, whatever Tools names; nil means those of the chat.
 	ClientTools *[]ClientTool `json:"client_tools,omitempty"`
 }
+
+// ReviewerNone stands in settings for no model that reviews, where others name one.
+const ReviewerNone = "none"
 
 // Limits bound a turn. Zero means the default.
 type Limits struct {
@@ -46,6 +54,9 @@ func (s Settings) Merge(over Settings) Settings {
 	}
 	if over.Approval != "" {
 		s.Approval = over.Approval
+	}
+	if over.Reviewer != "" {
+		s.Reviewer = over.Reviewer
 	}
 	if over.Limits != nil {
 		merged := Limits{}
@@ -114,6 +125,11 @@ type Effective struct {
 	// replaced by a summary, in percent; 100 never. 0 means 70 with a window, and
 	// without one never.
 	CompactAt int `json:"compact_at,omitempty"`
+
+	// Reviewer is the model that judges calls whose tool has the policy review, empty
+	// for none.
+	Reviewer     string `json:"reviewer,omitempty"`
+	ReviewerPool string `json:"reviewer_pool,omitempty"` // which workers ask it
 
 	// Plan says that the turn plans only: its model is told so at the end of what it
 	// reads, and Tools has nothing that would change something unasked.

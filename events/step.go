@@ -40,6 +40,11 @@ type StepRequested struct {
 
 	// Until is the last thing that a summary is to be about.
 	Until *Boundary `json:"until,omitempty"`
+
+	// Call is the call that a review is about, and Due when that is over at the
+	// latest: a person is asked then.
+	Call *CallID `json:"call,omitempty"`
+	Due  Time    `json:"due,omitempty"`
 }
 
 // StepCompleted closes the open attempt with the model's whole answer. Every

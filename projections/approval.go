@@ -12,7 +12,7 @@ func (f *fold) approvalRequested(e events.ApprovalRequested) {
 	f.head.Awaiting = append(slices.Clip(f.head.Awaiting), e.Call)
 	f.call(e.Call, func(c *Call) {
 		c.Status = transcript.CallApproval
-		c.Approval = &transcript.Approval{Mode: e.Mode, Policy: e.Policy, Arguments: e.Arguments, Due: e.Due}
+		c.Approval = &transcript.Approval{Mode: e.Mode, Policy: e.Policy, Arguments: e.Arguments, Due: e.Due, Review: e.Review}
 	})
 }
 
@@ -44,6 +44,9 @@ func (t *TextWriter) approval(c Call) {
 	}
 	if a.Decision == "" {
 		t.indented("   ", fmt.Sprintf("waits for approval until %s", t.clock(a.Due)))
+		if a.Review != nil {
+			t.indented("   ", "reviewed: "+oneLine(a.Review.Reason))
+		}
 		return
 	}
 	said := fmt.Sprintf("%s by %s", a.Decision, a.By)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/protocol/transcript"
 )
 
 // maxTitleChars is how much of the first input stands in for a title.
@@ -239,8 +240,12 @@ func (f *fold) turnEnded(turn int, status Status, end func(*Turn)) {
 	}
 }
 
-// stepRequested shows which step is under way, if people are to read its answer.
+// stepRequested shows which step is under way, if people are to read its answer; of
+// one that judges a call, that call waits for it.
 func (f *fold) stepRequested(e events.StepRequested) {
+	if e.Call != nil {
+		f.call(*e.Call, func(c *Call) { c.Status = transcript.CallReview })
+	}
 	if e.Purpose == events.PurposeAnswer {
 		f.step = e.Step
 		f.head.Step, f.head.Attempt, f.head.RetryAt = e.Step.String(), e.Attempt, 0

@@ -21,12 +21,13 @@ const (
 	TimerErase    TimerKind = "erase"    // of a chat that is to be erased once nothing is open
 	TimerDelete   TimerKind = "delete"   // the content of an erased chat
 	TimerAction   TimerKind = "action"   // the end of waiting for a client's results
+	TimerReview   TimerKind = "review"   // the end of waiting for a model that reviews a call
 )
 
 // TimerName is a timer's name taken apart. Which fields are set follows from Kind.
 type TimerName struct {
 	Kind    TimerKind
-	Step    events.StepID // of retry and action
+	Step    events.StepID // of retry, action and review
 	Attempt int           // of retry: the one that failed
 	Call    events.CallID // of deadline, approval and question
 	Turn    int           // of end
@@ -40,7 +41,7 @@ func (n TimerName) String() string {
 		return string(n.Kind) + "-" + n.Step.Token() + "-" + strconv.Itoa(n.Attempt)
 	case TimerDeadline, TimerApproval:
 		return string(n.Kind) + "-" + n.Call.Token()
-	case TimerAction:
+	case TimerAction, TimerReview:
 		return string(n.Kind) + "-" + n.Step.Token()
 	case TimerEnd:
 		return string(n.Kind) + "-" + strconv.Itoa(n.Turn)
@@ -71,7 +72,7 @@ func ParseTimerName(s string) (TimerName, error) {
 			return TimerName{}, fmt.Errorf("timer %.70q: want the number of a turn", s)
 		}
 		return n, nil
-	case TimerAction:
+	case TimerAction, TimerReview:
 		step, err := parseStep(rest)
 		n.Step = step
 		return n, err

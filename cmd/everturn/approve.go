@@ -162,7 +162,15 @@ func (q *approving) text() string {
 	if arguments == "" {
 		arguments = "{}"
 	}
-	return events.RepairText(fmt.Sprintf("? call %s wants to run: %s %s\n  %s\n", r.Call, r.Tool, shorten(arguments), answersHelp))
+	return events.RepairText(fmt.Sprintf("? call %s wants to run: %s %s%s\n  %s\n", r.Call, r.Tool, shorten(arguments), reviewOf(r), answersHelp))
+}
+
+// reviewOf is what a model said about a call before a person is asked.
+func reviewOf(e events.ApprovalRequested) string {
+	if e.Review == nil {
+		return ""
+	}
+	return " (reviewed: " + e.Review.Reason + ")"
 }
 
 // answerIn is the decision that a line means about the first call.

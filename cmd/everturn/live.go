@@ -104,6 +104,10 @@ func (v *liveView) event(e events.Event) {
 		if e.Purpose != events.PurposeAnswer {
 			v.aside = e.Step
 		}
+		if e.Call != nil {
+			v.line()
+			v.printf("… %s judges call %s\n", e.Model, e.Call)
+		}
 	case events.StepCompleted:
 		if e.Step != v.aside {
 			v.completed(e)
@@ -130,7 +134,7 @@ func (v *liveView) event(e events.Event) {
 		v.answered(e)
 	case events.ApprovalRequested:
 		v.line()
-		v.printf("… %s waits for approval as %s\n", e.Tool, e.Call)
+		v.printf("… %s waits for approval as %s%s\n", e.Tool, e.Call, reviewOf(e))
 	case events.ApprovalResolved:
 		v.line()
 		v.printf("… %s\n", replay.About(e))

@@ -239,6 +239,9 @@ func (d *Driver) settings() events.Settings {
 	if d.yes(4) {
 		s.Approval = d.mode()
 	}
+	if d.yes(3) {
+		s.Reviewer = []string{"large", "small", events.ReviewerNone}[d.chance.IntN(3)]
+	}
 	if d.yes(6) {
 		s.ClientTools = &[]events.ClientTool{{Name: ToolClient, Description: "The client's.", Schema: Schema()}}
 	}
@@ -278,6 +281,12 @@ func (d *Driver) attempt(w protocol.ModelWork) chat.Message {
 		a := model.Answer{
 			Parts: d.parts(), Stop: d.stop(), Usage: events.Usage{Input: 7 * int64(d.chance.IntN(40)), Output: 3},
 			Provider: events.Provider{Name: "scripted"},
+		}
+		if w.Purpose == events.PurposeReview && !d.yes(4) {
+			a.Stop = events.StopEnd
+			a.Parts = []events.Part{events.Text([]string{
+				"approve: it was asked for", "Approve : it was not", "APPROVE: yes", "ask: who knows", "ask:", "approve", "approve: one\nask: two",
+			}[d.chance.IntN(7)])}
 		}
 		if d.yes(4) {
 			a.RawUsage = []string{`{"input":7}`, `{"output": 3}`}
@@ -330,7 +339,7 @@ func (d *Driver) parts() []events.Part {
 func (d *Driver) call() events.Part {
 	names := []string{
 		ToolRead, ToolRead, ToolRead, ToolCount, ToolPut, ToolPut, ToolAppend, ToolAppend, ToolAppend, ToolBoth, ToolBoth, ToolBoth,
-		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolAsk, ToolUnoffered, chat.ToolAskUser, chat.ToolAskUser, chat.ToolAskUser,
+		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolAsk, ToolReview, ToolReview, ToolReview, ToolUnoffered, chat.ToolAskUser, chat.ToolAskUser, chat.ToolAskUser,
 		ToolClient, ToolClient,
 	}
 	arguments := []string{

@@ -22,6 +22,7 @@ const (
 	ToolSolo      = "solo"   // must be the only call of its step
 	ToolFinish    = "finish" // its success ends the turn
 	ToolAsk       = "ask"    // needs a person
+	ToolReview    = "review" // a model judges it, or a person
 	ToolUnoffered = "no_such_tool"
 	ToolClient    = "client" // the client's own
 )
@@ -50,6 +51,7 @@ func manifests() []protocol.Manifest {
 		{Name: ToolSolo, Exclusive: true, Policy: events.PolicyAllow},
 		{Name: ToolFinish, StopAfter: true, Policy: events.PolicyAllow},
 		{Name: ToolAsk, Policy: events.PolicyAsk},
+		{Name: ToolReview, Policy: events.PolicyReview, Parallel: &yes},
 	}
 	for i := range list {
 		list[i].Description, list[i].Schema, list[i].Group = "A tool named "+list[i].Name+".", schema, "test"

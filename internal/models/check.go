@@ -31,6 +31,9 @@ func check(read *yamlfile.File, f file) error {
 	if f.Default != "" && !c.known(f.Default) {
 		c.Wrong("$.default", "%s", c.unknown(f.Default))
 	}
+	if f.Reviewer != "" && !c.known(f.Reviewer) {
+		c.Wrong("$.reviewer", "%s", c.unknown(f.Reviewer))
+	}
 	for i, e := range f.Models {
 		c.entry(fmt.Sprintf("$.models[%d]", i), i, e)
 	}

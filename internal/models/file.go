@@ -28,8 +28,9 @@ const (
 
 // file is a whole models.yaml. docs/MODELS.md explains every key.
 type file struct {
-	Default string  `yaml:"default"`
-	Models  []Entry `yaml:"models"`
+	Default  string  `yaml:"default"`
+	Reviewer string  `yaml:"reviewer"` // judges calls whose tool wants that
+	Models   []Entry `yaml:"models"`
 }
 
 // Entry is what a models.yaml says about one model.

@@ -21,6 +21,10 @@ type Set struct {
 	// Default is the model of chats that name none.
 	Default string
 
+	// Reviewer is the model that judges calls where a tool wants that and chats name
+	// none; empty for none.
+	Reviewer string
+
 	// Note is what to tell a person about where the models come from; empty if
 	// there is nothing to tell.
 	Note string
@@ -40,7 +44,7 @@ type Listed struct {
 
 // newSet builds the models of a file.
 func newSet(name string, f file, getenv func(string) string) (*Set, error) {
-	s := &Set{Default: f.Default, found: make(map[string]model.Model)}
+	s := &Set{Default: f.Default, Reviewer: f.Reviewer, found: make(map[string]model.Model)}
 	made := make(map[string]*candidate, len(f.Models))
 	for _, e := range f.Models {
 		listed := Listed{Entry: e, KeySet: e.APIKeyEnv == "" || getenv(e.APIKeyEnv) != ""}

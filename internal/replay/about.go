@@ -55,6 +55,9 @@ func about(e events.Event) subject {
 		if e.Purpose != events.PurposeAnswer {
 			said += ": " + string(e.Purpose)
 		}
+		if e.Call != nil {
+			said += " of call " + e.Call.String()
+		}
 		return subject{step: e.Step, said: said}
 	case events.StepCompleted:
 		return subject{step: e.Step, said: fmt.Sprintf("step %s, attempt %d: %s", e.Step, e.Attempt, e.Stop)}
@@ -94,7 +97,11 @@ func about(e events.Event) subject {
 		}
 		return subject{call: e.Call, said: fmt.Sprintf("call %s", e.Call)}
 	case events.ApprovalRequested:
-		return subject{call: e.Call, said: fmt.Sprintf("call %s of %s, until %s", e.Call, e.Tool, e.Due)}
+		said := fmt.Sprintf("call %s of %s, until %s", e.Call, e.Tool, e.Due)
+		if e.Review != nil {
+			said += fmt.Sprintf(", reviewed in step %s: %s", e.Review.Step, e.Review.Reason)
+		}
+		return subject{call: e.Call, said: said}
 	case events.ApprovalResolved:
 		return subject{call: e.Call, said: decided(e)}
 	case events.ModeSet:

@@ -36,6 +36,10 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 			at = e.Deadline.Add(-time.Duration(e.TimeoutMS)*time.Millisecond - events.Dead)
 		case events.ToolStarted:
 			at = e.At
+		case events.StepRequested:
+			if e.Due != 0 {
+				at = e.Due.Add(-chat.ReviewTime)
+			}
 		case events.ActionRequested:
 			at = e.Due.Add(-events.ActionTimeout)
 		case events.QuestionAsked:
@@ -52,7 +56,7 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited,
 			events.InputPromoted, events.InputSteered, events.InputWithdrawn, events.BranchSelected,
-			events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepRequested, events.StepCompleted,
+			events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepCompleted,
 			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet, events.ContentDeleted,
 			events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 			// It says nothing of when it was decided.

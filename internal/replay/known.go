@@ -89,9 +89,9 @@ func (k *known) live(c events.Commit) chat.Live {
 		got := k.effective(start)
 		limits := got.Limits
 		return chat.Live{
-			Defaults: events.Settings{Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits},
+			Defaults: events.Settings{Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits, Reviewer: got.Reviewer},
 			Tools:    got.Tools,
-			Pools:    map[string]string{got.Model: got.Pool},
+			Pools:    map[string]string{got.Model: got.Pool, got.Reviewer: got.ReviewerPool},
 			Windows:  map[string]chat.Window{got.Model: {Tokens: got.Window, CompactAt: got.CompactAt}},
 		}
 	}

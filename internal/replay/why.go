@@ -178,6 +178,9 @@ func sets(e events.Event, name protocol.TimerName) bool {
 		return ok && f.Step == name.Step && f.Attempt == name.Attempt
 	case protocol.TimerDeadline:
 		return isRequestOf(e, name.Call)
+	case protocol.TimerReview:
+		r, ok := e.(events.StepRequested)
+		return ok && r.Step == name.Step
 	case protocol.TimerAction:
 		a, ok := e.(events.ActionRequested)
 		return ok && a.Step == name.Step

@@ -73,7 +73,7 @@ const (
 
 // find implements the orchestrator's lookup of models.
 func (p *provider) find(name string) (model.Model, bool) {
-	return p, name == modelSays || name == modelCalls
+	return p, name == modelSays || name == modelCalls || name == modelReviews
 }
 
 // maxMessages is the length of a conversation from which on no tool is called.
@@ -89,7 +89,12 @@ func (p *provider) Stream(ctx context.Context, r model.Request) iter.Seq2[model.
 			p.fail(ctx, draw, yield)
 			return
 		}
-		answer := p.answer(draw, r, bad > 0)
+		var answer *model.Answer
+		if r.Model == modelReviews {
+			answer = p.verdict(draw, r)
+		} else {
+			answer = p.answer(draw, r, bad > 0)
+		}
 		if !speak(ctx, draw, answer, bad > 0, yield) {
 			return
 		}

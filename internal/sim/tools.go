@@ -100,6 +100,9 @@ func (w *world) tools(p *membus.Process, release int) []toolrunner.Tool {
 		if m.Name == toolOnce || m.Name == toolAgain {
 			m.TimeoutMS = longTimeout.Milliseconds()
 		}
+		if w.plan.reviews() && m.Name == toolAgain {
+			m.Policy = events.PolicyReview
+		}
 		if release > 0 && m.Name != toolOnce {
 			m.Description = fmt.Sprintf("does something else, %d", release)
 		}

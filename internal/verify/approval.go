@@ -122,6 +122,7 @@ func (h *history) approvalRequested(e events.ApprovalRequested) {
 			h.breaks(RuleBounds, Place{}, "%s waits for approval for %s, at most %s may be", what, d, most)
 		}
 	}
+	h.reviewedBy(c, e)
 	c.approval = approval{asked: h.here, request: e}
 }
 
@@ -170,7 +171,8 @@ func (h *history) decidedBy(c *call, e events.ApprovalResolved) {
 			fits = h.turn.interrupt.known() || h.closing
 		case events.ApprovalDenied:
 		}
-	case events.ResolvedByModel: // no release asks one
+	case events.ResolvedByModel:
+		fits = e.Decision == events.ApprovalApproved && h.approves(c)
 	}
 	if !fits {
 		h.breaks(RuleApprovals, c.approval.asked, "%s is %s by %s, which cannot be here", what, e.Decision, e.By)
@@ -258,6 +260,8 @@ func (h *history) asksAll(s *step) {
 		case a.resolved.known() && a.decision != events.ApprovalApproved:
 			s.reported = true
 			h.breaks(RuleApprovals, a.resolved, "%s was %s and has no result", what, a.decision)
+		case h.underReview(c):
+			// The model may spare a person the question.
 		case !a.asked.known() && !c.requested.known() && !c.client.known() && h.needsPerson(c):
 			s.reported = true
 			h.breaks(RuleApprovals, c.asked, "%s needs a person, and nobody is asked", what)

@@ -144,7 +144,7 @@ func (h *history) runnable(s *step) []*call {
 	}
 	for _, c := range s.openCalls() {
 		switch {
-		case c.requested.known(), c.approval.waits(), c.question.asked.known(), h.turn.isClients(c): // for a person, or the client: nobody waits for that
+		case c.requested.known(), c.approval.waits(), c.question.asked.known(), h.turn.isClients(c), h.needsReview(c): // for somebody else than a runner: nobody waits for that
 			continue
 		case alone, !h.turn.parallel(c) && len(list) > 0:
 			return list
@@ -169,7 +169,7 @@ func (h *history) inTurn(c *call) {
 		return
 	}
 	for _, other := range h.turn.step.openCalls() {
-		if other == c || other.approval.waits() || other.id.Ordinal > c.id.Ordinal && !other.requested.known() {
+		if other == c || other.approval.waits() || h.needsReview(other) || other.id.Ordinal > c.id.Ordinal && !other.requested.known() {
 			continue
 		}
 		if h.turn.isClients(other) {

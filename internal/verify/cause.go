@@ -91,6 +91,9 @@ func (h *history) timerBrings(e events.Event) (Rule, bool) {
 	case protocol.TimerApproval:
 		e, ok := e.(events.ApprovalResolved)
 		return RuleApprovals, ok && e.Call == name.Call
+	case protocol.TimerReview:
+		e, ok := e.(events.StepFailed)
+		return RuleApprovals, ok && e.Step == name.Step && e.Class == events.ClassTimeout
 	case protocol.TimerEnd:
 		switch e := e.(type) {
 		case events.StepInterrupted:

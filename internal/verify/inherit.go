@@ -106,6 +106,9 @@ func (h *history) closed() {
 		h.breaks(RuleInputs, in.at, "input %s waits where the chat comes from, and is not taken back", in.id)
 	}
 	h.waiting = nil
+	if due := h.tree.due; due != nil && due.Input != "" {
+		h.tree.due = nil // what it was to answer is taken back
+	}
 }
 
 // whyClosed is the reason for the end of a turn that goes on elsewhere.

@@ -23,7 +23,7 @@ func mutations() []mutation {
 		orderMutations(), resultMutations(), restMutations(), limitMutations(), endMutations(), busyMutations(), inheritMutations(),
 		questionMutations(), actionMutations(), contextMutations(),
 		approvalMutations(),
-		branchMutations(), planMutations(),
+		branchMutations(), planMutations(), reviewMutations(),
 		erasureMutations(),
 	)
 }

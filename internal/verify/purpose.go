@@ -41,7 +41,7 @@ func (s *step) asks() bool {
 // failedForGood is the step that the turn cannot go on without, nil if there is none.
 func (t *turn) failedForGood() *step {
 	for _, s := range []*step{t.other, t.step} {
-		if s != nil && s.phase == stepFailed && s.retryAt == 0 && !s.afterCompaction {
+		if s != nil && s.call == nil && s.phase == stepFailed && s.retryAt == 0 && !s.afterCompaction {
 			return s
 		}
 	}

@@ -52,7 +52,7 @@ func Rules() []RuleInfo {
 		{RuleCalls, "calls are numbered, have keys of their own, and the arguments that the model wrote, or that an approval says somebody made of them", "", true},
 		{RuleResults, "each call has one result, between its step and its turn's end", "", true},
 		{RuleLicence, "a call is handed out in its order, and runs, only if everything allows it; a result that no runner sent has its reason", "calls of clients and providers", true},
-		{RuleApprovals, "each call that needs approval asks for it once and gets one decision, of the same arguments, from who can make it", "decisions of a reviewing model", true},
+		{RuleApprovals, "each call that needs approval asks for it once and gets one decision, of the same arguments, from who can make it", "", true},
 		{RuleOnce, "a call that must not run twice has one licence, any other has one for each later delivery; the ledger agrees", "", true},
 		{RuleInterrupts, "nothing starts in a turn that is to end; what is open then is closed, and nothing is called cancelled without it", "children that are open", true},
 		{RuleInputs, "each input is taken or withdrawn once, in the order of its mode unless a person moved it, and waits for nothing but a turn; none completes over what it should read", "", true},

@@ -35,6 +35,8 @@ type step struct {
 	reported bool  // as going nowhere
 
 	until           *events.Boundary // what a summary is about
+	call            *events.CallID   // what a review is about
+	said            string           // the text of a review
 	done            bool             // what came of a summary was said
 	afterCompaction bool             // the failure is followed by another attempt then
 	compactions     int              // of the turn, when it failed
@@ -62,6 +64,9 @@ func (h *history) stepRequested(e events.StepRequested) {
 	if e.Purpose == events.PurposeSummary {
 		h.summaryRequested(e)
 	}
+	if e.Call != nil {
+		h.reviewRequested(e)
+	}
 	if e.Step.Turn == 0 {
 		h.asideRequested(e)
 		return
@@ -88,7 +93,7 @@ func (h *history) stepRequested(e events.StepRequested) {
 	if e.Attempt != 1 {
 		h.breaks(RuleAttempts, Place{}, "step %s begins with attempt %d", e.Step, e.Attempt)
 	}
-	s := &step{id: e.Step, purpose: e.Purpose, attempt: e.Attempt, requested: h.here, until: e.Until}
+	s := &step{id: e.Step, purpose: e.Purpose, attempt: e.Attempt, requested: h.here, until: e.Until, call: e.Call}
 	t.steps = e.Step.Step
 	if e.Purpose != events.PurposeAnswer {
 		t.other = s
@@ -201,6 +206,7 @@ func (h *history) stepCompleted(e events.StepCompleted) {
 			h.breaks(RuleCalls, Place{}, "step %s is there for %s, and calls tools", s.id, s.purpose)
 			s.calls = nil
 		}
+		s.said = verdictOf(e.Parts)
 		return
 	}
 	h.turn.calls += len(s.calls)
@@ -239,6 +245,9 @@ func (h *history) stepFailed(e events.StepFailed) {
 	}
 	if e.RetryAt == 0 {
 		return
+	}
+	if s.call != nil {
+		h.breaks(RuleAttempts, Place{}, "the review of call %s failed and is to be tried again", s.call)
 	}
 	if !e.Class.Retryable() {
 		h.breaks(RuleAttempts, Place{}, "attempt %d of step %s failed with %s and is to be tried again", e.Attempt, e.Step, e.Class)

@@ -90,6 +90,7 @@ type CallStatus string
 // The statuses of calls without a result. The others are those of [events.ToolStatus].
 const (
 	CallWaiting   CallStatus = "waiting"   // for other calls of its step
+	CallReview    CallStatus = "review"    // for a model to judge it
 	CallApproval  CallStatus = "approval"  // for somebody to approve it
 	CallRequested CallStatus = "requested" // handed out to a tool runner
 	CallStarted   CallStatus = "started"   // a runner has leave to run it

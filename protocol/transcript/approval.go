@@ -9,6 +9,8 @@ type Approval struct {
 	Arguments events.Digest       `json:"arguments"`
 	Due       events.Time         `json:"due"` // when it is denied without an answer
 
+	Review *events.Review `json:"review,omitempty"` // what a model said that was asked first
+
 	Decision    events.ApprovalDecision `json:"decision,omitempty"` // empty while it waits
 	By          events.Resolver         `json:"by,omitempty"`
 	User        string                  `json:"user,omitempty"`
