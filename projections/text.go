@@ -123,7 +123,7 @@ func (t *TextWriter) call(p Part) {
 	}
 	if q := p.Call.Question; q != nil {
 		t.indented("-> ", fmt.Sprintf("%s  [%s %s]", oneLine(p.Name), p.Call.ID, p.Call.Status))
-		t.question(q)
+		t.question(p.Call.Status, q)
 		return
 	}
 	t.indented("-> ", fmt.Sprintf("%s %s  [%s %s]", oneLine(p.Name), arguments, p.Call.ID, p.Call.Status))
@@ -147,7 +147,7 @@ func shown(p Part, text string) string {
 // indented writes text with its first line behind a mark and the others below it.
 func (t *TextWriter) indented(mark, text string) {
 	const margin = "  "
-	text = strings.TrimRight(events.RepairText(text), "\r\n ")
+	text = strings.TrimRight(events.VisibleText(text), "\r\n ")
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
 			mark = strings.Repeat(" ", len(mark))
@@ -236,13 +236,31 @@ func (t *TextWriter) foot(p Transcript) {
 		t.printf("\n.. step %s is tried again at %s\n", p.Step, t.clock(p.RetryAt))
 	case p.Step != "":
 		t.printf("\n.. step %s, attempt %d, is under way\n", p.Step, p.Attempt)
-	case len(p.Awaiting) > 0:
-		for _, call := range p.Awaiting {
-			t.printf("\n.. call %s waits for approval: everturn approve %s %s\n", call, p.Chat, call)
-		}
-	case p.Status == StatusRunning:
+	case p.Status == StatusRunning && !t.open(p):
 		t.printf("\n.. turn %d waits for tools\n", p.Turn)
 	}
+}
+
+// open tells what a chat waits for that somebody is to do, and whether there is any.
+func (t *TextWriter) open(p Transcript) (any bool) {
+	for _, call := range p.Awaiting {
+		any = true
+		t.printf("\n.. call %s waits for approval: everturn approve %s %s\n", call, p.Chat, call)
+	}
+	for _, m := range p.Messages {
+		for _, part := range m.Parts {
+			switch c := part.Call; {
+			case c == nil:
+			case c.Status == CallAsking && c.Question != nil:
+				any = true
+				t.printf("\n.. call %s waits for an answer: %s\n", c.ID, AnswerLine(p.Chat, c.ID, c.Question.Questions, nil))
+			case c.Status == CallClient:
+				any = true
+				t.printf("\n.. call %s is the client's to run: %s\n", c.ID, ResultLine(p.Chat, c.ID))
+			}
+		}
+	}
+	return any
 }
 
 func (t *TextWriter) clock(at events.Time) string {
@@ -250,4 +268,4 @@ func (t *TextWriter) clock(at events.Time) string {
 }
 
 // oneLine is text without line breaks.
-func oneLine(s string) string { return strings.Join(strings.Fields(events.RepairText(s)), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(events.VisibleText(s)), " ") }

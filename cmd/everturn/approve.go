@@ -12,7 +12,6 @@ import (
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
-	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -111,6 +110,7 @@ func (q *approving) see(sight client.Sight) (another bool) {
 			}
 		}
 		if e, ok := e.(events.ApprovalRequested); ok {
+			q.close(e.Call) // whoever came late was told of it already
 			q.open = append(q.open, e)
 		}
 		if e, ok := e.(events.ApprovalResolved); ok {
@@ -153,6 +153,9 @@ func (q *approving) misses(out io.Writer) bool {
 	return true
 }
 
+// maxAskedChars is how much of a call's arguments is shown to who decides about it.
+const maxAskedChars = 4000
+
 const answersHelp = "y: yes; a: yes, and always in this chat; n [why]: no; s [why]: no, and stop; or other arguments, as {…}"
 
 // text is the question about the first call.
@@ -162,7 +165,8 @@ func (q *approving) text() string {
 	if arguments == "" {
 		arguments = "{}"
 	}
-	return events.RepairText(fmt.Sprintf("? call %s wants to run: %s %s%s\n  %s\n", r.Call, r.Tool, shorten(arguments), reviewOf(r), answersHelp))
+	return events.VisibleText(fmt.Sprintf("? call %s wants to run: %s %s%s\n  %s\n",
+		r.Call, r.Tool, events.Shorten(arguments, maxAskedChars), reviewOf(r), answersHelp))
 }
 
 // reviewOf is what a model said about a call before a person is asked.
@@ -204,16 +208,12 @@ func (q *approving) answerIn(text string) (protocol.Approve, bool) {
 func (t *talk) hear(ctx context.Context, l line, ok bool) error {
 	over := !ok || l.err != nil
 	switch {
-	case t.asking != nil && over:
-		t.release() // the question's own time decides; the end is seen when the turn is over
-	case t.asking != nil:
-		return t.answer(ctx, l.text)
 	case over, l.text == "/quit":
 		return errors.Join(l.err, t.unanswered())
-	default:
-		return t.decide(ctx, l.text)
+	case t.asking != nil:
+		return t.answer(ctx, l.text)
 	}
-	return nil
+	return t.decide(ctx, l.text)
 }
 
 // decide tells the chat what a line says about the first question, and asks again
@@ -239,18 +239,10 @@ func (t *talk) decide(ctx context.Context, text string) error {
 		q.put = events.CallID{}
 		q.close(b.Call) // before the next line is read, which is no answer to it
 	default:
-		fmt.Fprintln(t.s.stderr, "everturn:", events.RepairText(err.Error()))
+		fmt.Fprintln(t.s.stderr, "everturn:", events.VisibleText(err.Error()))
 	}
 	if len(q.open) > 0 {
 		q.ask(t.s.stderr)
 	}
 	return nil
-}
-
-// unanswered is how a conversation ends when a call waits and there are no more
-// lines: the turn goes on waiting.
-func (t *talk) unanswered() error {
-	q := &t.approving
-	return cli.Exit(cli.ExitTool, fmt.Errorf("call %s waits for approval, and nothing more is said here: everturn approve %s %s",
-		q.first(), t.chat, q.first()))
 }

@@ -80,7 +80,7 @@ func (t *talk) attach(ctx context.Context, text string) error {
 		return t.unattached(err)
 	}
 	t.attached = append(t.attached, part)
-	fmt.Fprintf(t.s.stderr, "%s goes along with the next line\n", events.RepairText(described(part)))
+	fmt.Fprintf(t.s.stderr, "%s goes along with the next line\n", events.VisibleText(described(part)))
 	return nil
 }
 

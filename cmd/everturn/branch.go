@@ -95,7 +95,7 @@ func (s *surroundings) branches(b transcript.Branches) error {
 			mark, from = "*", ""
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\n", mark, branch.Turn, from, branch.TurnCount, branch.Status,
-			branch.At.Time().Local().Format(time.DateTime), events.RepairText(branch.Text))
+			branch.At.Time().Local().Format(time.DateTime), events.VisibleText(branch.Text))
 	}
 	return w.Flush()
 }
@@ -165,7 +165,7 @@ func (t *talk) branch(ctx context.Context, text string) error {
 // turnedDown tells a no; any other error ends the conversation.
 func (t *talk) turnedDown(err error) error {
 	if rejected, ok := errors.AsType[*client.RejectedError](err); ok {
-		fmt.Fprintln(t.s.stderr, "everturn:", rejected)
+		fmt.Fprintln(t.s.stderr, "everturn:", events.VisibleText(rejected.Error()))
 		return nil
 	}
 	if errors.Is(err, client.ErrNotBegun) || errors.Is(err, client.ErrWithdrawn) { // by somebody else

@@ -87,6 +87,9 @@ type talk struct {
 	asking   *asking          // what the model asks; the next lines answer it
 
 	approving approving // calls that wait for a yes; the next line answers the first
+
+	acting []events.CallID // calls that the client is to run
+	open   *openCalls      // what the chat waited for before this talk began, to be shown
 }
 
 // begin makes the chat or shows what was said in it, and begins to watch.
@@ -116,6 +119,9 @@ func (t *talk) begin(ctx context.Context) (err error) {
 // run says line after line until there are no more.
 func (t *talk) run(ctx context.Context) error {
 	t.lines = readLines(ctx, t.s.stdin)
+	if err := t.resume(ctx); err != nil {
+		return err
+	}
 	for {
 		if t.person {
 			fmt.Fprint(t.s.stdout, "> ")
@@ -150,8 +156,7 @@ func (t *talk) run(ctx context.Context) error {
 					return err
 				}
 			case isUnknownCommand(line.text):
-				fmt.Fprintf(t.s.stderr, "there is no %s, so nothing was said; /quit leaves, /help tells more, // begins a line with a slash\n",
-					events.RepairText(strings.Fields(line.text)[0]))
+				t.unknown(strings.Fields(line.text)[0])
 			default:
 				if err := t.say(ctx, events.ModeQueue, unescaped(line.text)); err != nil {
 					return err
@@ -165,6 +170,16 @@ func (t *talk) run(ctx context.Context) error {
 // a model would take a mistyped one for a question, and that costs.
 func isUnknownCommand(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
+}
+
+// unknown says why a line was not said.
+func (t *talk) unknown(word string) {
+	if mode, _ := meddles(word + " TEXT"); mode != "" {
+		fmt.Fprintf(t.s.stderr, "%s wants a text behind it, so nothing was said\n", word)
+		return
+	}
+	fmt.Fprintf(t.s.stderr, "there is no %s, so nothing was said; /quit leaves, /help tells more, // begins a line with a slash\n",
+		events.VisibleText(word))
 }
 
 // unescaped is what is said by a line.
@@ -250,8 +265,29 @@ func (t *talk) followOne(ctx context.Context, reply protocol.Reply) error {
 	}()
 	defer t.release()
 	interrupted := false
-	t.approving = approving{}
+	t.approving, t.acting = approving{}, nil
+	see := func(sight client.Sight) {
+		t.taken(sight)
+		t.notice(ctx, sight)
+		if t.approving.see(sight) {
+			t.approving.ask(t.s.stderr)
+		}
+	}
+	if open := t.open; open != nil {
+		t.open = nil
+		if err := open.show(shown, t.s.stdout, t.c.JSON); err != nil {
+			cancel()
+			<-ended
+			return err
+		}
+		see(open.sight())
+	}
 	for {
+		if err := t.left(); err != nil {
+			cancel()
+			<-ended
+			return err
+		}
 		asked := t.asking != nil || len(t.approving.open) > 0
 		lines := t.lines
 		if t.held != nil {
@@ -269,11 +305,7 @@ func (t *talk) followOne(ctx context.Context, reply protocol.Reply) error {
 			}
 		case sight := <-sights:
 			shown.see(sight)
-			t.taken(sight)
-			t.notice(ctx, sight)
-			if t.approving.see(sight) {
-				t.approving.ask(t.s.stderr)
-			}
+			see(sight)
 		case sig := <-t.signals:
 			if interrupted || sig != os.Interrupt {
 				cancel()

@@ -105,7 +105,7 @@ func TestALineStopsTheTurnThatRuns(t *testing.T) {
 	if r.code != 0 {
 		t.Errorf("code %d: %v", r.code, r.failure)
 	}
-	says(t, "standard error", r.err, "there is no /interrupt")
+	says(t, "standard error", r.err, "/interrupt wants a text behind it")
 	says(t, "the log", c.log("c1"), `"mode":"interrupt"`, `"mode":"steer"`, `"mode":"rollback"`)
 }
 

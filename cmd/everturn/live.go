@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/replay"
+	"github.com/everturn/everturn/projections"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/protocol/transcript"
 )
@@ -24,23 +26,28 @@ type jsonView struct{ out *json.Encoder }
 func (v jsonView) see(s client.Sight) { _ = v.out.Encode(s) } // nobody is left to tell
 
 // liveView shows it as text for a terminal. What people, models and tools say is
-// repaired first: no terminal takes orders from a chat.
+// made visible first: no terminal takes orders from a chat.
 type liveView struct {
-	out io.Writer
+	out  io.Writer
+	chat string // whose lines to type are shown along with what waits; empty if that is asked in place
 
 	step    events.StepID
 	attempt int
 	aside   events.StepID // the newest that is asked for something that nobody reads
 	kind    string        // of the delta shown last; empty if none of this step was
+	last    []rune        // the character that was shown last
 	middle  bool          // of a line
 }
 
 func (v *liveView) printf(format string, args ...any) {
-	text := events.RepairText(fmt.Sprintf(format, args...))
+	before := string(v.last) // a piece may begin with what belongs to the end of the last one
+	text := events.VisibleText(before + fmt.Sprintf(format, args...))
+	text = strings.TrimPrefix(text, events.VisibleText(before))
 	if text == "" {
 		return
 	}
 	fmt.Fprint(v.out, text)
+	v.last = []rune(text[len(events.CutText(text, len(text)-1)):])
 	v.middle = text[len(text)-1] != '\n'
 }
 
@@ -126,7 +133,7 @@ func (v *liveView) event(e events.Event) {
 	case events.ActionRequested:
 		v.line()
 		for _, call := range e.Calls {
-			v.printf("… call %s is the client's to run\n", call)
+			v.printf("… call %s is the client's to run%s\n", call, v.typed(projections.ResultLine(v.chat, call)))
 		}
 	case events.QuestionAsked:
 		v.question(e)
@@ -134,7 +141,7 @@ func (v *liveView) event(e events.Event) {
 		v.answered(e)
 	case events.ApprovalRequested:
 		v.line()
-		v.printf("… %s waits for approval as %s%s\n", e.Tool, e.Call, reviewOf(e))
+		v.printf("… %s waits for approval as %s%s%s\n", e.Tool, e.Call, reviewOf(e), v.typed(fmt.Sprintf("everturn approve %s %s", v.chat, e.Call)))
 	case events.ApprovalResolved:
 		v.line()
 		v.printf("… %s\n", replay.About(e))
@@ -166,6 +173,14 @@ func (v *liveView) event(e events.Event) {
 		events.TurnStarted, events.TurnInterruptRequested, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.QuestionHeld, events.ModeSet, events.ChatEraseRequested, events.ContentDeleted:
 	}
+}
+
+// typed is a line to type, if such lines are shown.
+func (v *liveView) typed(line string) string {
+	if v.chat == "" {
+		return ""
+	}
+	return ": " + line
 }
 
 // attachments shows which images and files came with something.

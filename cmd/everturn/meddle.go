@@ -67,7 +67,7 @@ func (t *talk) during(ctx context.Context, asked bool, l line, ok bool) error {
 	}
 	reply, err := t.send(ctx, mode, text)
 	if rejected, is := errors.AsType[*client.RejectedError](err); is {
-		fmt.Fprintln(t.s.stderr, "everturn:", rejected)
+		fmt.Fprintln(t.s.stderr, "everturn:", events.VisibleText(rejected.Error()))
 		return nil
 	}
 	if err == nil && reply.ID != "" {

@@ -201,6 +201,6 @@ func (t testedModel) text() string {
 		cost = fmt.Sprintf("for %d millionths", *t.CostMicros)
 	}
 	return fmt.Sprintf("%s answers (as %s): %s\nfirst content after %d ms, all of it after %d ms\n%d tokens in, %d out, %s\n",
-		t.Name, orDash(t.Answered), shorten(events.RepairText(t.Text)), t.FirstMS, t.TotalMS,
+		t.Name, orDash(t.Answered), shorten(events.VisibleText(t.Text)), t.FirstMS, t.TotalMS,
 		t.Usage.Input+t.Usage.CacheRead+t.Usage.CacheWrite, t.Usage.Output, cost)
 }

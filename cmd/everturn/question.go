@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/projections"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -60,6 +62,9 @@ func (v *liveView) question(e events.QuestionAsked) {
 		}
 	}
 	v.printf("  (call %s; after %s the first of each is taken)\n", e.Call, time.Duration(e.TimeoutMS)*time.Millisecond)
+	if v.chat != "" {
+		v.printf("  %s\n", projections.AnswerLine(v.chat, e.Call, e.Questions, nil))
+	}
 }
 
 // answered shows what was answered, and by whom if it was said.
@@ -95,14 +100,26 @@ func (t *talk) notice(ctx context.Context, s client.Sight) {
 		if e, ok := e.(events.QuestionAsked); ok {
 			t.asks(ctx, e)
 		}
-		if e, ok := e.(events.ToolCompleted); ok && t.asking != nil && t.asking.call == e.Call {
-			t.asking = nil
+		if e, ok := e.(events.ActionRequested); ok {
+			t.acting = e.Calls
+			for _, call := range e.Calls {
+				fmt.Fprintf(t.s.stderr, "  %s\n", projections.ResultLine(t.chat, call))
+			}
+		}
+		if e, ok := e.(events.ToolCompleted); ok {
+			t.acting = slices.DeleteFunc(slices.Clone(t.acting), func(c events.CallID) bool { return c == e.Call })
+			if t.asking != nil && t.asking.call == e.Call {
+				t.asking = nil
+			}
 		}
 	}
 }
 
 // asks begins to ask. While a person reads, the clock stands still.
 func (t *talk) asks(ctx context.Context, e events.QuestionAsked) {
+	if t.asking != nil && t.asking.call == e.Call {
+		return // whoever came late was told of it already
+	}
 	t.asking = &asking{call: e.Call, questions: e.Questions}
 	if t.person {
 		ctx, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
@@ -116,7 +133,7 @@ func (t *talk) asks(ctx context.Context, e events.QuestionAsked) {
 func (t *talk) prompt() {
 	if t.person && t.asking != nil {
 		next := t.asking.questions[len(t.asking.answers)]
-		fmt.Fprintf(t.s.stdout, "%s [1]> ", events.RepairText(next.Header))
+		fmt.Fprintf(t.s.stdout, "%s [1]> ", events.VisibleText(next.Header))
 	}
 }
 
@@ -142,7 +159,7 @@ func (t *talk) answer(ctx context.Context, text string) error {
 	defer cancel()
 	_, err := t.client.Answer(ctx, t.chat, a.call, a.answers...)
 	if rejected, ok := errors.AsType[*client.RejectedError](err); ok {
-		fmt.Fprintln(t.s.stderr, "everturn:", rejected) // somebody else was quicker, or the time was over
+		fmt.Fprintln(t.s.stderr, "everturn:", events.VisibleText(rejected.Error())) // somebody else was quicker, or the time was over
 		return nil
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 
@@ -108,6 +109,9 @@ func (s *surroundings) text(words []string) (string, error) {
 
 // something is text, unless there is none: nobody means to pay for that.
 func something(text string) (string, error) {
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return "", cli.Exit(cli.ExitUsage, errors.New("want text in UTF-8, and this is none: what is no text can only be attached"))
+	}
 	if strings.TrimSpace(text) == "" {
 		return "", cli.Exit(cli.ExitUsage, errors.New("nothing to say: the text is empty"))
 	}

@@ -28,7 +28,7 @@ type tailCommand struct {
 // Run implements the command.
 func (c *tailCommand) Run(s *surroundings) error {
 	return c.connected(s, func(_ *nats.Conn, cl *client.Client) error {
-		var view viewer = &liveView{out: s.stdout}
+		var view viewer = &liveView{out: s.stdout, chat: string(c.Chat)}
 		if c.JSON {
 			view = jsonView{json.NewEncoder(s.stdout)}
 		}
@@ -46,6 +46,9 @@ func (c *tailCommand) Run(s *surroundings) error {
 		default:
 			fmt.Fprintf(s.stderr, "chat %s, rev %d, %s\n", head.Chat, head.Rev, head.Status)
 		}
+		if err := c.open(s, cl, w, view); err != nil {
+			return err
+		}
 		seen := w.Running()
 		for !c.UntilIdle || w.Running() {
 			sight, err := w.Next(s.ctx)
@@ -59,6 +62,23 @@ func (c *tailCommand) Run(s *surroundings) error {
 		}
 		return c.end(s, cl, seen)
 	})
+}
+
+// open shows what the chat waits for already.
+func (c *tailCommand) open(s *surroundings, cl *client.Client, w *client.Watcher, view viewer) error {
+	if !w.Running() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, time.Duration(c.Wait))
+	defer cancel()
+	open, err := openIn(ctx, cl, string(c.Chat))
+	if err != nil {
+		fmt.Fprintln(s.stderr, "everturn:", err, "(if the chat waits for something, it is not shown)")
+	}
+	if err != nil || len(open.calls) == 0 {
+		return nil
+	}
+	return open.show(view, s.stdout, c.JSON)
 }
 
 // erases reports whether what is seen is the end of the chat itself.

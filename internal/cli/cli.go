@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/connect"
 	"github.com/everturn/everturn/streams"
 )
@@ -92,7 +93,7 @@ func Main(name string, headroom Headroom, run func(ctx context.Context, args []s
 	stop()
 	release()
 	if err != nil && !errors.Is(err, errDone) {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(os.Stderr, "%s: %s\n", name, events.VisibleText(err.Error())) // it may quote what somebody said
 		os.Exit(Code(err))
 	}
 }
