@@ -19,7 +19,8 @@ func VisibleText(s string) string {
 	var b strings.Builder
 	before := rune(0)
 	for _, r := range s {
-		if isInvisible(r) && !(belongs(r) && before >= utf8.RuneSelf && !isInvisible(before)) {
+		needed := belongs(r) && before >= utf8.RuneSelf && !isInvisible(before)
+		if isInvisible(r) && !needed {
 			fmt.Fprintf(&b, "<U+%04X>", r)
 		} else {
 			b.WriteRune(r)

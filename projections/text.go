@@ -242,9 +242,9 @@ func (t *TextWriter) foot(p Transcript) {
 }
 
 // open tells what a chat waits for that somebody is to do, and whether there is any.
-func (t *TextWriter) open(p Transcript) (any bool) {
+func (t *TextWriter) open(p Transcript) (told bool) {
 	for _, call := range p.Awaiting {
-		any = true
+		told = true
 		t.printf("\n.. call %s waits for approval: everturn approve %s %s\n", call, p.Chat, call)
 	}
 	for _, m := range p.Messages {
@@ -252,15 +252,15 @@ func (t *TextWriter) open(p Transcript) (any bool) {
 			switch c := part.Call; {
 			case c == nil:
 			case c.Status == CallAsking && c.Question != nil:
-				any = true
+				told = true
 				t.printf("\n.. call %s waits for an answer: %s\n", c.ID, AnswerLine(p.Chat, c.ID, c.Question.Questions, nil))
 			case c.Status == CallClient:
-				any = true
+				told = true
 				t.printf("\n.. call %s is the client's to run: %s\n", c.ID, ResultLine(p.Chat, c.ID))
 			}
 		}
 	}
-	return any
+	return told
 }
 
 func (t *TextWriter) clock(at events.Time) string {

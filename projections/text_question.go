@@ -10,15 +10,15 @@ import (
 // AnswerLine is what to type to answer what a call asks. What is not answered yet
 // stands as dots.
 func AnswerLine(chat string, call events.CallID, questions []events.Question, answers []events.Answer) string {
-	line := fmt.Sprintf("everturn answer %s %s", chat, call)
+	words := []string{fmt.Sprintf("everturn answer %s %s", chat, call)}
 	for i, q := range questions {
 		said := oneLine(q.ID) + "=..."
 		if i < len(answers) {
 			said = oneLine(q.ID) + "=" + answers[i].Text
 		}
-		line += " " + quoted(said)
+		words = append(words, quoted(said))
 	}
-	return line
+	return strings.Join(words, " ")
 }
 
 // ResultLine is what to type to send what a call of the client's own tools came to.

@@ -60,20 +60,19 @@ func (o openCalls) sight() client.Sight {
 		called := p.Part
 		called.Ordinal = id.Ordinal
 		step.Parts = append(step.Parts, called)
-		switch p.Call.Status {
-		case transcript.CallApproval:
-			if a := p.Call.Approval; a != nil {
-				asks = append(asks, events.ApprovalRequested{Call: id, Tool: p.Name, Arguments: a.Arguments, Mode: a.Mode, Policy: a.Policy, Due: a.Due, Review: a.Review})
+		if a := p.Call.Approval; a != nil && p.Call.Status == transcript.CallApproval {
+			asks = append(asks, events.ApprovalRequested{
+				Call: id, Tool: p.Name, Arguments: a.Arguments, Mode: a.Mode, Policy: a.Policy, Due: a.Due, Review: a.Review,
+			})
+		}
+		if q := p.Call.Question; q != nil && p.Call.Status == transcript.CallAsking {
+			left := q.LeftMS
+			if !q.Held {
+				left = max(0, time.Until(q.Due.Time()).Truncate(time.Second).Milliseconds())
 			}
-		case transcript.CallAsking:
-			if q := p.Call.Question; q != nil {
-				left := q.LeftMS
-				if !q.Held {
-					left = max(0, time.Until(q.Due.Time()).Truncate(time.Second).Milliseconds())
-				}
-				asks = append(asks, events.QuestionAsked{Call: id, Questions: q.Questions, TimeoutMS: left, Due: q.Due})
-			}
-		case transcript.CallClient:
+			asks = append(asks, events.QuestionAsked{Call: id, Questions: q.Questions, TimeoutMS: left, Due: q.Due})
+		}
+		if p.Call.Status == transcript.CallClient {
 			action.Step, action.Due = step.Step, p.Call.Due
 			action.Calls = append(action.Calls, id)
 		}
