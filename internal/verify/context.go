@@ -135,7 +135,8 @@ func (h *history) compactionFailed(e events.ContextCompactionFailed) {
 	if !ok {
 		return
 	}
-	stopped := h.cause.Kind == events.CausedByCommand && e.Step.Turn == 0 && s.phase == stepFailed
+	asked := h.cause.Kind == events.CausedByCommand || h.cause.Kind == events.CausedByRestore
+	stopped := asked && e.Step.Turn == 0 && s.phase == stepFailed
 	switch {
 	case s.phase == stepOpen, s.closed != h.here && !stopped:
 		h.breaks(RuleCompaction, s.closed, "step %s has not just failed to write a summary", s.id)
