@@ -32,6 +32,9 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 		return list
 	}
 	if st == nil {
+		if s.effective(t).NoAgent {
+			return s.withoutAgent(t)
+		}
 		if list := s.steer(); list != nil && t.Cause != events.CauseRetry { // that one asks the same again
 			return list
 		}

@@ -16,12 +16,14 @@ const Rules = 2
 const DefaultPool = "default"
 
 // Live is the configuration in force now. Only a decision that starts a turn
-// reads it; what the turn got stands in turn.started.
+// reads it; what the turn got stands in turn.started. A command that names an
+// agent is decided by whether there is one, too.
 type Live struct {
 	Defaults events.Settings
-	Tools    []events.Tool     // every tool on offer, sorted by name
-	Pools    map[string]string // which pool asks a model; absent means [DefaultPool]
-	Windows  map[string]Window // how large the models' contexts may be; that of "" is for those without a name here
+	Agents   map[string]events.Settings // those of the chat's tenant, by name; only to be read
+	Tools    []events.Tool              // every tool on offer, sorted by name
+	Pools    map[string]string          // which pool asks a model; absent means [DefaultPool]
+	Windows  map[string]Window          // how large the models' contexts may be; that of "" is for those without a name here
 }
 
 // Decision is what follows from a message in a state: facts to commit, or an
@@ -84,7 +86,7 @@ func Handle(s State, m Message, at events.Time, live Live) Decision {
 func Decide(s State, m Message, at events.Time, live Live) Decision {
 	switch m := m.(type) {
 	case Command:
-		return decideCommand(s, m, at, live)
+		return withAgent(decideCommand(s, m, at, live), m, live)
 	case AttemptEnded:
 		return Decision{Events: decideAttempt(s, m, at)}
 	case AttemptLost:

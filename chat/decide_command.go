@@ -137,7 +137,7 @@ func decideFirst(s State, c Command) Decision {
 }
 
 func decideCreate(b protocol.Create, c Command) Decision {
-	if wrong := invalidSettings(b.Settings); wrong != "" {
+	if wrong := InvalidSettings(b.Settings); wrong != "" {
 		return refused(events.CodeInvalidSettings, "%s", wrong) // there is no log to write the no to
 	}
 	title, wrong := cleanTitle(b.Title)
@@ -170,7 +170,7 @@ func decideSend(s State, b protocol.Send, c Command, at events.Time) Decision {
 		b.Settings = new(events.Settings{}.Merge(wishes(b.Settings)).Merge(events.Settings{ClientTools: b.ClientTools}))
 	}
 	if b.Settings != nil {
-		if wrong := invalidSettings(*b.Settings); wrong != "" {
+		if wrong := InvalidSettings(*b.Settings); wrong != "" {
 			return rejected(c, events.CodeInvalidSettings, wrong, "")
 		}
 	}
@@ -228,7 +228,7 @@ func cleanInput(parts []events.Part) ([]events.Part, string) {
 }
 
 func decideConfigure(s State, b protocol.Configure, c Command) Decision {
-	if wrong := invalidSettings(b.Settings); wrong != "" {
+	if wrong := InvalidSettings(b.Settings); wrong != "" {
 		return rejected(c, events.CodeInvalidSettings, wrong, "")
 	}
 	merged := s.f.Settings.Merge(b.Settings)

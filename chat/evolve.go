@@ -160,6 +160,8 @@ func (s *State) fold(e events.Event) {
 		s.resolveApproval(e)
 	case events.ModeSet:
 		s.setMode(e)
+	case events.AgentNamed:
+		// The settings name it, too.
 	case events.ToolCompleted:
 		s.call(e.Call).Result = &result{Status: e.Status, Parts: e.Parts, IsError: e.IsError}
 	case events.ActionRequested:

@@ -20,7 +20,7 @@ func (s State) misfit(e events.Event) string {
 	switch e := e.(type) {
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited, events.InputPromoted, events.InputWithdrawn,
-		events.ModeSet:
+		events.ModeSet, events.AgentNamed:
 		return ""
 	case events.InputSteered:
 		return s.misfitSteering(e)

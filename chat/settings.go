@@ -16,9 +16,15 @@ const MaxTools = 128
 // maxModelBytes bounds the name of a model.
 const maxModelBytes = 128
 
-// invalidSettings says what is wrong with settings, or nothing. It does not ask
-// whether a model or tool exists: that may change until the turn starts.
-func invalidSettings(s events.Settings) string {
+// InvalidSettings says what is wrong with settings, beginning with the place, or
+// nothing. It does not ask whether a model or tool exists: that may change until
+// the turn starts.
+func InvalidSettings(s events.Settings) string {
+	if s.Agent != "" {
+		if err := events.ValidateAgent(s.Agent); err != nil {
+			return "agent: " + err.Error()
+		}
+	}
 	switch s.Approval {
 	case "", events.ApprovalAsk, events.ApprovalAuto, events.ApprovalFull:
 	default:
@@ -61,7 +67,7 @@ func invalidSettings(s events.Settings) string {
 // turnStarted is the start of the next turn, with the settings in force.
 func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Time, live Live) events.TurnStarted {
 	e := events.TurnStarted{Turn: s.newest() + 1, Cause: cause, PromptRules: PromptRules, At: at}
-	merged := live.Defaults.Merge(s.f.Settings)
+	over := s.f.Settings
 	if t := s.tip(); t != nil {
 		e.Parent = t.Number
 		if s.rolledBack(t.Number) {
@@ -69,14 +75,16 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 		}
 	}
 	if len(inputs) > 0 {
-		merged = merged.Merge(s.wishedBy(inputs[0]))
+		over = over.Merge(s.wishedBy(inputs[0]))
 	} else {
-		merged = merged.Merge(s.wished()) // what was wished for the turn it goes on with
+		over = over.Merge(s.wished()) // what was wished for the turn it goes on with
 	}
 	for _, in := range inputs {
 		e.Inputs = append(e.Inputs, in.ID)
 	}
+	merged, missing := live.merge(over)
 	effective := resolve(merged, live, s.f.Plan)
+	effective.NoAgent = missing
 	e.Rules, e.Settings.Digest = RulesOf(effective), digestOf(effective)
 	if !slices.ContainsFunc(s.f.Bodies, func(b body) bool { return b.Digest == e.Settings.Digest }) {
 		e.Settings.Body = &effective
@@ -86,7 +94,9 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 
 // resolve makes settings into what a turn runs with.
 func resolve(s events.Settings, live Live, plan bool) events.Effective {
-	e := events.Effective{Model: s.Model, System: s.System, Approval: s.Approval, Pool: live.Pools[s.Model], Plan: plan}
+	e := events.Effective{
+		Agent: s.Agent, Model: s.Model, System: s.System, Approval: s.Approval, Pool: live.Pools[s.Model], Plan: plan,
+	}
 	if e.Approval == "" {
 		e.Approval = events.ApprovalAuto
 	}

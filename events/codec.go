@@ -42,7 +42,7 @@ var kinds = []kind{
 	as[ToolRequested](), as[ToolStarted](), as[ToolCompleted](),
 	as[QuestionAsked](), as[QuestionHeld](), as[QuestionAnswered](),
 	as[ApprovalRequested](), as[ApprovalResolved](), as[ModeSet](),
-	as[ActionRequested](),
+	as[ActionRequested](), as[AgentNamed](),
 }
 
 var kindOf = func() map[Type]kind {

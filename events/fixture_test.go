@@ -236,7 +236,8 @@ func examples() map[events.Type]example {
 			},
 			events.ApprovalResolved{Call: call, Arguments: digest, Decision: events.ApprovalDenied, By: events.ResolvedByDeadline},
 		},
-		"mode.set.v1": {events.ModeSet{Approval: events.ApprovalFull, By: "user:ann"}, events.ModeSet{}},
+		"mode.set.v1":    {events.ModeSet{Approval: events.ApprovalFull, By: "user:ann"}, events.ModeSet{}},
+		"agent.named.v1": {events.AgentNamed{Agent: "reviewer"}, events.AgentNamed{Agent: "a"}},
 	}
 }
 
@@ -273,6 +274,25 @@ func grown() map[events.Type]events.Event {
 		asked,
 		events.ModeSet{Approval: events.ApprovalFull, Plan: new(true), By: "user:ann"},
 	} {
+		all[e.EventType()] = e
+	}
+	return all
+}
+
+// grownAgain has those of [grown] that have got fields after its files were made.
+func grownAgain() map[events.Type]events.Event {
+	settings := grownSettings()
+	settings.Agent = "reviewer"
+	created := grown()["chat.created.v1"].(events.ChatCreated)
+	created.Settings = settings
+	inherited := grown()["chat.created.v2"].(events.ChatInherited)
+	inherited.Settings = settings
+	accepted := grown()["input.accepted.v1"].(events.InputAccepted)
+	accepted.Settings = &settings
+	started := grown()["turn.started.v1"].(events.TurnStarted)
+	started.Settings.Body.Agent, started.Settings.Body.NoAgent = "reviewer", true
+	all := map[events.Type]events.Event{}
+	for _, e := range []events.Event{created, inherited, accepted, started, events.ChatConfigured{Settings: settings}} {
 		all[e.EventType()] = e
 	}
 	return all

@@ -179,10 +179,12 @@ func TestFixturesAreReadAsThePlainWayReadsThem(t *testing.T) {
 			sameAsPlain(t, sameBytesAsPlain(t, c))
 		}
 	}
-	for _, e := range grown() {
-		c := fullCommit()
-		c.Events = []events.Event{e}
-		sameAsPlain(t, sameBytesAsPlain(t, c))
+	for _, set := range []map[events.Type]events.Event{grown(), grownAgain()} {
+		for _, e := range set {
+			c := fullCommit()
+			c.Events = []events.Event{e}
+			sameAsPlain(t, sameBytesAsPlain(t, c))
+		}
 	}
 }
 

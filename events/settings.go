@@ -3,8 +3,13 @@ package events
 import "time"
 
 // Settings are what a user may choose for a chat or a single input. Every field
-// is optional: a missing one is taken from the chat, then from the defaults.
+// is optional: a missing one is taken from the chat, then from the agent, then
+// from the defaults.
 type Settings struct {
+	// Agent names settings that operators keep. They hold for every other field
+	// that is missing here.
+	Agent string `json:"agent,omitempty"`
+
 	Model  string `json:"model,omitempty"`
 	System string `json:"system,omitempty"`
 
@@ -40,6 +45,9 @@ type Limits struct {
 
 // Merge is s with every field that over sets taken from over.
 func (s Settings) Merge(over Settings) Settings {
+	if over.Agent != "" {
+		s.Agent = over.Agent
+	}
 	if over.Model != "" {
 		s.Model = over.Model
 	}
@@ -108,6 +116,9 @@ const (
 // Effective is what a turn runs with: settings merged and tools resolved when
 // the turn started, so that a replay reads no live configuration.
 type Effective struct {
+	Agent   string `json:"agent,omitempty"`    // whose settings are among these
+	NoAgent bool   `json:"no_agent,omitempty"` // there was none of that name: the turn fails
+
 	Model    string       `json:"model"`
 	Pool     string       `json:"pool"` // which workers ask the model
 	System   string       `json:"system,omitempty"`

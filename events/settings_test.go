@@ -17,6 +17,7 @@ func TestMerge(t *testing.T) {
 		want func(*events.Settings)
 	}{
 		{"nothing set changes nothing", events.Settings{}, func(*events.Settings) {}},
+		{"an agent", events.Settings{Agent: "a"}, func(s *events.Settings) { s.Agent = "a" }},
 		{"a model", events.Settings{Model: "m"}, func(s *events.Settings) { s.Model = "m" }},
 		{"a system prompt", events.Settings{System: "s"}, func(s *events.Settings) { s.System = "s" }},
 		{"no tools at all", events.Settings{Tools: &[]string{}}, func(s *events.Settings) { s.Tools = &[]string{} }},
@@ -46,7 +47,7 @@ func TestMergeLaws(t *testing.T) {
 	word := rapid.SampledFrom([]string{"", "a", "b"})
 	settings := rapid.Custom(func(t *rapid.T) events.Settings {
 		s := events.Settings{
-			Model: word.Draw(t, "model"), System: word.Draw(t, "system"), Approval: events.ApprovalMode(word.Draw(t, "approval")),
+			Agent: word.Draw(t, "agent"), Model: word.Draw(t, "model"), System: word.Draw(t, "system"), Approval: events.ApprovalMode(word.Draw(t, "approval")),
 		}
 		if rapid.Bool().Draw(t, "tools") {
 			s.Tools = &[]string{word.Draw(t, "tool")}

@@ -31,6 +31,9 @@ func TestWire(t *testing.T) {
 		if e, ok := grown()[name]; ok {
 			sizes["grown"] = e
 		}
+		if e, ok := grownAgain()[name]; ok {
+			sizes["agent"] = e
+		}
 		for size, want := range sizes {
 			t.Run(string(name)+"/"+size, func(t *testing.T) {
 				t.Parallel()
@@ -71,6 +74,9 @@ func TestFullExamplesAreFull(t *testing.T) {
 	for name, ex := range examples() {
 		full := ex.full
 		if e, ok := grown()[name]; ok {
+			full = e
+		}
+		if e, ok := grownAgain()[name]; ok {
 			full = e
 		}
 		for _, field := range unset(reflect.ValueOf(full), string(name)) {

@@ -45,6 +45,7 @@ type Orchestrator struct {
 	cache     *cache
 	faults    *faults
 	tools     *registry
+	agents    *agents
 	manifests *manifests
 	builtIns  map[events.Digest]*manifest // of the tools that the core knows
 	attempts  *attempts
@@ -77,7 +78,7 @@ func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 	return &Orchestrator{
 		cfg: cfg, bus: bus, models: models, log: cfg.Log, metrics: m,
 		boxes: newMailboxes(), cache: newCache(cfg.CacheBytes), faults: newFaults(),
-		tools: newRegistry(), manifests: newManifests(), builtIns: builtInManifests(), attempts: newAttempts(), heads: newHeads(),
+		tools: newRegistry(), agents: &agents{}, manifests: newManifests(), builtIns: builtInManifests(), attempts: newAttempts(), heads: newHeads(),
 		snapshots: newSnapshots(), requests: newSlots(cfg.Requests),
 		stopping: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
@@ -109,6 +110,9 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	defer stopWriting()
 	writer.Go(func() { o.writeSnapshots(writing) })
 	loops.Go(func() { o.keepOn(taking, "watch the tools", o.watchTools) })
+	if o.bus.Agents != nil {
+		loops.Go(func() { o.keepOn(taking, "watch the agents", o.watchAgents) })
+	}
 	loops.Go(func() {
 		if o.toolsKnown() { // before that a turn would start without its tools
 			o.takeAll(taking, working, &loops, &attempts)
@@ -276,9 +280,11 @@ func (o *Orchestrator) newID() string {
 	return o.cfg.NewID()
 }
 
-// live is the configuration in force now.
-func (o *Orchestrator) live() chat.Live {
-	return chat.Live{Defaults: o.cfg.Defaults, Tools: o.tools.offered(), Pools: o.cfg.ModelPools, Windows: o.cfg.Windows}
+// live is the configuration in force now for the chats of a tenant.
+func (o *Orchestrator) live(tenant string) chat.Live {
+	return chat.Live{
+		Defaults: o.cfg.Defaults, Agents: o.agents.of(tenant), Tools: o.tools.offered(), Pools: o.cfg.ModelPools, Windows: o.cfg.Windows,
+	}
 }
 
 // ack removes a message whose effects are all stored. If that fails it comes

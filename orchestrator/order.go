@@ -143,6 +143,9 @@ func (o *Orchestrator) decideStored(
 	if err == nil {
 		err = o.equip(ctx, h.key, base.state, &message, p)
 	}
+	if err == nil {
+		err = o.agentsFor(base.state, message)
+	}
 	if err != nil { // what it needs is away
 		h.deciding = ""
 		o.survived(ctx, h, c)
@@ -151,7 +154,7 @@ func (o *Orchestrator) decideStored(
 	now := o.at(base)
 	d := chat.Decision{Refused: no}
 	if no == nil {
-		d = chat.Handle(base.state, message, now, o.live())
+		d = chat.Handle(base.state, message, now, o.live(h.key.Tenant))
 	}
 	if len(d.Events) == 0 {
 		h.deciding = ""

@@ -22,6 +22,7 @@ type Bus struct {
 	Feed      Feed
 	Blobs     Blobs
 	Tools     Tools
+	Agents    Agents // nil: there are none
 	Snapshots Snapshots
 	Dead      Dead
 }
@@ -160,6 +161,14 @@ type Tools interface {
 	// Watch calls on with all entries, sorted by name, first and after each
 	// change, until ctx ends or it may have missed one: then call it again.
 	Watch(ctx context.Context, on func([]protocol.ToolEntry)) error
+}
+
+// Agents are the named settings that operators keep.
+type Agents interface {
+	// Watch calls on with all of them, by tenant and name, first and after each
+	// change, until ctx ends or it may have missed one: then call it again. What on
+	// gets is not changed any more.
+	Watch(ctx context.Context, on func(map[string]map[string]events.Settings)) error
 }
 
 // Snapshots is a cache of folded states. Losing it costs time only.

@@ -53,8 +53,11 @@ func (o *Orchestrator) decide(ctx context.Context, k events.Key, m chat.Message,
 	e, fresh, err := o.load(ctx, k)
 	for n := 0; ; {
 		if err == nil {
+			err = o.agentsFor(e.state, m)
+		}
+		if err == nil {
 			at := o.decisionTime(m, e)
-			d := chat.Handle(e.state, m, at, o.live())
+			d := chat.Handle(e.state, m, at, o.live(k.Tenant))
 			switch {
 			case d.Ask != nil, len(d.Events) == 0 && fresh:
 				return outcome{entry: e, decision: d}, nil

@@ -109,7 +109,7 @@ func (f *fold) event(e events.Event) {
 		if e.Plan != nil {
 			f.head.Plan = *e.Plan
 		}
-	case events.ChatConfigured, events.CommandRejected, events.CommandNoted,
+	case events.ChatConfigured, events.CommandRejected, events.CommandNoted, events.AgentNamed,
 		events.ChatEraseRequested, events.ContentDeleted:
 		// Nothing that people read in a chat.
 	case events.InputAccepted:

@@ -2,6 +2,7 @@ package streams_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -57,6 +58,44 @@ func TestTheShippedAccountsKeepThePromisesOfThePorts(t *testing.T) {
 			},
 		}
 	})
+}
+
+// Operators keep agents, orchestrators follow them.
+func TestTheShippedAccountsLetAgentsBeFollowed(t *testing.T) {
+	t.Parallel()
+	conf, err := roles.Generate(roles.Config{Tenants: []string{"default"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := bareServer(t, conf.Configure)
+	person := connectAs(t, s, conf, roles.RoleOperator, "")
+	operator, err := jetstream.New(person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, mustTopology(t), operator, streams.ApplyOptions{})
+	kept, err := streams.OpenReader(t.Context(), person, streams.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	if err := kept.Agents.Put(t.Context(), "default", "reviewer", events.Settings{System: "You review."}); err != nil {
+		t.Fatal(err)
+	}
+	bus := openOver(t, connectAs(t, s, conf, roles.RoleOrchestrator, ""))
+	ctx, cancel := context.WithCancel(t.Context())
+	err = bus.Agents.Watch(ctx, func(all everyAgent) {
+		if all["default"]["reviewer"].System != "You review." {
+			t.Errorf("told %v", all)
+		}
+		cancel()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the watch ended with %v", err)
+	}
+	if list, err := kept.Agents.List(t.Context(), "default"); err != nil || len(list) != 1 {
+		t.Errorf("the operator sees %v, %v", list, err)
+	}
 }
 
 // connectAs connects as the user of a role, and of a group if it is a runner.

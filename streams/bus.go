@@ -48,6 +48,7 @@ type Bus struct {
 	Feed      *Feed
 	Blobs     *Blobs
 	Tools     *Tools
+	Agents    *Agents
 	Snapshots *Snapshots
 	Dead      *Dead
 
@@ -93,6 +94,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Bus, error) {
 		Feed:      &Feed{c: c},
 		Blobs:     blobs,
 		Tools:     &Tools{c: c, blobs: blobs, queues: queues},
+		Agents:    &Agents{c: c},
 		Snapshots: &Snapshots{c: c},
 		Dead:      &Dead{c: c},
 		c:         c,

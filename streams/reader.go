@@ -15,8 +15,9 @@ import (
 // Reader is what NATS does for those who only read: projections, the checker,
 // the command line.
 type Reader struct {
-	Log   *Log
-	Blobs *Blobs
+	Log    *Log
+	Blobs  *Blobs
+	Agents *Agents
 
 	c *connection
 }
@@ -34,7 +35,7 @@ func OpenReader(ctx context.Context, nc *nats.Conn, o Options) (*Reader, error) 
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
 	c.findSole(ctx)
-	return &Reader{Log: &Log{c: c, shards: shards}, Blobs: &Blobs{c: c}, c: c}, nil
+	return &Reader{Log: &Log{c: c, shards: shards}, Blobs: &Blobs{c: c}, Agents: &Agents{c: c}, c: c}, nil
 }
 
 // Manifest gives a manifest by its digest, also one that is offered no more.

@@ -216,6 +216,7 @@ func (c *configureCommand) Run(s *surroundings) error {
 
 // settingsFlags are settings of a chat, or of one turn of it.
 type settingsFlags struct {
+	Agent  string   `group:"settings" placeholder:"NAME" help:"Whose settings hold where none is named here; everturn agents list shows them."`
 	Model  string   `group:"settings" placeholder:"NAME" help:"Which model answers; everturn models list names them."`
 	System string   `group:"settings" placeholder:"TEXT" help:"What the model is told before everything else."`
 	Tools  []string `group:"settings" placeholder:"NAME,..." help:"The only tools that it may call; none is no tool at all."`
@@ -232,7 +233,7 @@ const noTools = "none"
 
 // settings are those that were named; nil if none was.
 func (f *settingsFlags) settings() *events.Settings {
-	s := events.Settings{Model: f.Model, System: f.System, ClientTools: f.ClientTools.tools, Reviewer: f.Reviewer}
+	s := events.Settings{Agent: f.Agent, Model: f.Model, System: f.System, ClientTools: f.ClientTools.tools, Reviewer: f.Reviewer}
 	if f.Tools != nil {
 		tools := f.Tools
 		if len(tools) == 1 && tools[0] == noTools {
@@ -244,7 +245,7 @@ func (f *settingsFlags) settings() *events.Settings {
 		s.Limits = &events.Limits{Steps: f.Steps, ApprovalMS: f.ApprovalTime.Milliseconds()}
 	}
 	s.Approval = events.ApprovalMode(f.Approval)
-	if s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil && s.Approval == "" && s.ClientTools == nil && s.Reviewer == "" {
+	if s.Agent == "" && s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil && s.Approval == "" && s.ClientTools == nil && s.Reviewer == "" {
 		return nil
 	}
 	return &s

@@ -171,7 +171,7 @@ func (v *liveView) event(e events.Event) {
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.BranchSelected,
 		events.TurnStarted, events.TurnInterruptRequested, events.StepInterrupted,
-		events.ToolRequested, events.ToolStarted, events.QuestionHeld, events.ModeSet, events.ChatEraseRequested, events.ContentDeleted:
+		events.ToolRequested, events.ToolStarted, events.QuestionHeld, events.ModeSet, events.AgentNamed, events.ChatEraseRequested, events.ContentDeleted:
 	}
 }
 

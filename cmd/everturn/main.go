@@ -66,6 +66,7 @@ type grammar struct {
 	Why         whyCommand         `cmd:"" help:"Show what an event of a chat came from, back to the command."`
 	Verify      verifyCommand      `cmd:"" help:"Check logs against every rule."`
 	Models      modelsCommand      `cmd:"" help:"Show and try the models that can be asked."`
+	Agents      agentsCommand      `cmd:"" help:"Show and keep named settings, which chats refer to."`
 	Config      configCommand      `cmd:"" help:"Check the configuration, and show what it comes to."`
 	Doctor      doctorCommand      `cmd:"" help:"Check what everything rests on, and say what to do."`
 	Completion  completionCommand  `cmd:"" help:"Print a script that lets a shell complete commands and flags."`

@@ -104,6 +104,8 @@ func about(e events.Event) subject {
 		return subject{call: e.Call, said: said}
 	case events.ApprovalResolved:
 		return subject{call: e.Call, said: decided(e)}
+	case events.AgentNamed:
+		return subject{said: "agent " + e.Agent}
 	case events.ModeSet:
 		return subject{said: modeOf(e)}
 	}

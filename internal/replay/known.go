@@ -38,7 +38,7 @@ func (k *known) read(c events.Commit) {
 			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
 			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
-			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested,
+			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed,
 			events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 			// Nothing that a message is made from.
 		}
@@ -81,6 +81,12 @@ func (k *known) effective(start events.TurnStarted) events.Effective {
 // it got. It serves as defaults only, so that what the chat's users have asked
 // for must still be in what it comes to.
 func (k *known) live(c events.Commit) chat.Live {
+	agents := map[string]events.Settings{}
+	for _, e := range c.Events {
+		if named, ok := e.(events.AgentNamed); ok {
+			agents[named.Agent] = events.Settings{}
+		}
+	}
 	for _, e := range c.Events {
 		start, ok := e.(events.TurnStarted)
 		if !ok {
@@ -88,14 +94,26 @@ func (k *known) live(c events.Commit) chat.Live {
 		}
 		got := k.effective(start)
 		limits := got.Limits
+		if got.Agent != "" && !got.NoAgent {
+			agents[got.Agent] = events.Settings{Tools: namesOf(got.Tools)} // so that it may be what asked for tools of the core
+		}
 		return chat.Live{
 			Defaults: events.Settings{Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits, Reviewer: got.Reviewer},
+			Agents:   agents,
 			Tools:    got.Tools,
 			Pools:    map[string]string{got.Model: got.Pool, got.Reviewer: got.ReviewerPool},
 			Windows:  map[string]chat.Window{got.Model: {Tokens: got.Window, CompactAt: got.CompactAt}},
 		}
 	}
-	return chat.Live{}
+	return chat.Live{Agents: agents}
+}
+
+func namesOf(tools []events.Tool) *[]string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	return &names
 }
 
 func isNewer(err error) bool {

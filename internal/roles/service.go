@@ -67,7 +67,7 @@ func (cfg Config) orchestrator() User {
 				api + "STREAM.PURGE." + blobs, api + "STREAM.PURGE." + snapshots,
 			},
 			each(deleteMessage, append(cfg.logs(), streams.CommandsStream, streams.WorkStream, streams.DeadStream, blobs)...),
-			follow(append(cfg.logs(), streams.FeedStream, tools)...),
+			follow(append(cfg.logs(), streams.FeedStream, tools, agents)...),
 		),
 		subscribe: []string{
 			protocol.ClaimSubject(everyChat), protocol.ResultSubject(everyChat),

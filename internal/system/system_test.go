@@ -247,7 +247,7 @@ func (s *system) startOrchestrator(edit func(*orchestrator.Config, *orchestrator
 		defer bus.Close()
 		ports := orchestrator.Bus{
 			Log: bus.Log, Commands: bus.Commands, Work: bus.Work, Timers: bus.Timers, Requests: bus.Requests,
-			Signals: bus.Signals, Feed: bus.Feed, Blobs: bus.Blobs, Tools: bus.Tools, Snapshots: bus.Snapshots, Dead: bus.Dead,
+			Signals: bus.Signals, Feed: bus.Feed, Blobs: bus.Blobs, Tools: bus.Tools, Agents: bus.Agents, Snapshots: bus.Snapshots, Dead: bus.Dead,
 		}
 		edit(&cfg, &ports)
 		o, err := orchestrator.New(cfg, ports, s.models.find)

@@ -192,6 +192,8 @@ func (h *history) event(e events.Event, index int) {
 		h.approvalResolved(e)
 	case events.ModeSet:
 		h.modeSet(e)
+	case events.AgentNamed:
+		// No rule depends on it.
 	}
 }
 

@@ -23,6 +23,7 @@ func mutations() []mutation {
 		orderMutations(), resultMutations(), restMutations(), limitMutations(), endMutations(), busyMutations(), inheritMutations(),
 		questionMutations(), actionMutations(), contextMutations(),
 		approvalMutations(),
+		agentMutations(),
 		branchMutations(), planMutations(), reviewMutations(),
 		erasureMutations(),
 	)

@@ -80,6 +80,9 @@ func (h *history) stepRequested(e events.StepRequested) {
 	if s := t.settings; s != nil && e.Purpose == events.PurposeAnswer && (e.Model != s.Model || e.Pool != s.Pool) {
 		h.breaks(RuleSteps, t.start, "step %s asks model %q of pool %q, the turn runs with %q of %q", e.Step, e.Model, e.Pool, s.Model, s.Pool)
 	}
+	if t.settings != nil && t.settings.NoAgent {
+		h.breaks(RuleSteps, t.start, "step %s is requested without the agent %q, whom there was not", e.Step, t.settings.Agent)
+	}
 	if again := t.stepOf(e.Step); again != nil {
 		h.nextAttempt(again, e)
 		return

@@ -231,6 +231,7 @@ func (h *history) turnFailed(e events.TurnFailed) {
 		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and fails", e.Turn)
 	}
 	switch s := t.failedForGood(); {
+	case s == nil && t.settings != nil && t.settings.NoAgent && e.Class == events.ClassInvalidRequest: // it cannot begin
 	case (s == nil || s.filtered()) && e.Class == events.ClassContextTooLarge && t.open() == nil && t.settings != nil && t.settings.Window > 0:
 		t.steered = 0 // it did not fit, with a summary or without one, nor with what was said meanwhile
 	case s == nil:

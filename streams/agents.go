@@ -1,0 +1,122 @@
+package streams
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/everturn/everturn/events"
+)
+
+const agentsStream = bucketPrefix + AgentsBucket
+
+// Agents are the named settings of all tenants, in the bucket AGENTS. It implements
+// the agents port of orchestrators.
+type Agents struct{ c *connection }
+
+// agentEntry is the value of a key "<tenant>.<agent>".
+type agentEntry struct {
+	Settings events.Settings `json:"settings"`
+}
+
+// agentSubject is where a tenant's agent of that name lies.
+func agentSubject(tenant, name string) string {
+	return bucketSubject(AgentsBucket, tenant+"."+name)
+}
+
+// Put stores an agent in place of whatever had its name.
+func (a *Agents) Put(ctx context.Context, tenant, name string, settings events.Settings) error {
+	body, err := json.Marshal(agentEntry{Settings: settings})
+	if err != nil {
+		return fmt.Errorf("store agent %s: %w", name, err)
+	}
+	_, err = a.c.publish(ctx, &nats.Msg{Subject: a.c.bucketWrite(agentSubject(tenant, name)), Data: body})
+	return translate(err, "store agent %s", name)
+}
+
+// Delete takes an agent away. One that is not there is no error.
+func (a *Agents) Delete(ctx context.Context, tenant, name string) error {
+	_, err := a.c.publish(ctx, &nats.Msg{
+		Subject: a.c.bucketWrite(agentSubject(tenant, name)), Header: nats.Header{bucketOperation: {"DEL"}},
+	})
+	return translate(err, "remove agent %s", name)
+}
+
+// errListed ends a look at the agents.
+var errListed = errors.New("all have been listed")
+
+// List gives a tenant's agents by name.
+func (a *Agents) List(ctx context.Context, tenant string) (map[string]events.Settings, error) {
+	var list map[string]events.Settings
+	err := a.follow(ctx, agentSubject(tenant, "*"), func(all map[string]map[string]events.Settings) error {
+		list = all[tenant]
+		return errListed
+	})
+	if !errors.Is(err, errListed) {
+		return nil, err
+	}
+	return list, nil
+}
+
+// Watch calls on with all agents, by tenant and name, first and after each change,
+// until ctx ends or it may have missed one: then call it again. What on gets is
+// not changed any more.
+func (a *Agents) Watch(ctx context.Context, on func(map[string]map[string]events.Settings)) error {
+	return a.follow(ctx, bucketSubject(AgentsBucket, ">"), func(all map[string]map[string]events.Settings) error {
+		on(all)
+		return nil
+	})
+}
+
+// follow is Watch, of some, until on fails.
+func (a *Agents) follow(ctx context.Context, filter string, on func(map[string]map[string]events.Settings) error) error {
+	all := map[string]map[string]events.Settings{}
+	ready := false
+	f := follower{
+		c: a.c, sources: []source{{agentsStream, filter}}, policy: jetstream.DeliverLastPerSubjectPolicy,
+		on: func(m *nats.Msg, meta *nats.MsgMetadata) error {
+			all = entered(all, m)
+			if !ready {
+				return nil
+			}
+			return on(maps.Clone(all))
+		},
+		ready: func() error {
+			ready = true
+			return on(maps.Clone(all))
+		},
+	}
+	return f.run(ctx)
+}
+
+// entered is all as a message of the bucket changes it. The agents of a tenant are
+// replaced, not written to. What nobody can read changes nothing.
+func entered(all map[string]map[string]events.Settings, m *nats.Msg) map[string]map[string]events.Settings {
+	tenant, name, ok := strings.Cut(strings.TrimPrefix(m.Subject, bucketSubject(AgentsBucket, "")), ".")
+	if !ok || events.ValidateAgent(name) != nil {
+		return all
+	}
+	of := maps.Clone(all[tenant])
+	if m.Header.Get(bucketOperation) != "" {
+		delete(of, name)
+		all[tenant] = of
+		return all
+	}
+	var e agentEntry
+	if err := json.Unmarshal(m.Data, &e); err != nil {
+		return all
+	}
+	if of == nil {
+		of = map[string]events.Settings{}
+	}
+	e.Settings.Agent = "" // an agent names no other
+	of[name] = e.Settings
+	all[tenant] = of
+	return all
+}
