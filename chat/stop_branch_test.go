@@ -123,6 +123,17 @@ func TestS5_3_WhoeverStopsTheChatStopsWhatIsDue(t *testing.T) {
 		starts(t, s.tell(endOf(3)), 4, 2, e, now)
 		s.reads("a", "A", "b", "B", "x", "now")
 	})
+	t.Run("one that was sent to take the turn back takes back the edit when it is promoted", func(t *testing.T) {
+		t.Parallel()
+		s := thirdRuns(t)
+		back, _ := s.sendAs(events.ModeRollback, "back")
+		e, _ := s.command(edit(3, "x"))
+		_, list := s.command(protocol.Promote{V: 1, Input: back, Interrupt: true})
+		if w := find[events.InputWithdrawn](t, list); w.Input != e {
+			t.Errorf("withdrawn %+v", w)
+		}
+		starts(t, s.tell(endOf(3)), 4, 2, back)
+	})
 	t.Run("unless it is withdrawn", func(t *testing.T) {
 		t.Parallel()
 		s := thirdRuns(t)

@@ -207,7 +207,7 @@ func decidePromote(s State, b protocol.Promote, c Command, at events.Time) Decis
 	}
 	d := facts(events.InputPromoted{Input: b.Input, Place: 1, Interrupt: stop, By: c.By})
 	if stop {
-		d.Events = append(d.Events, s.giveWay(events.ModeInterrupt, c, at)...)
+		d.Events = append(d.Events, s.giveWay(s.f.Waiting[i].Mode, c, at)...)
 	}
 	if stop && !s.Interrupting() {
 		d.Events = append(d.Events, s.stopTurn(events.ReasonNewInput, c.By, at)...)
