@@ -278,7 +278,7 @@ func (s State) whereSaid(id string) *turn {
 // a chat that goes on from another one that can be: the inputs that came along are
 // named after commands which only the other has decided.
 func (s State) saidBefore(c Command) *Decision {
-	if s.whereSaid(c.ID) == nil {
+	if s.f.Inherited == 0 || s.whereSaid(c.ID) == nil {
 		return nil
 	}
 	no := rejected(c, events.CodeBadCommand, "the history that this chat goes on from has an input of this id; send another one under another id", "")

@@ -15,6 +15,9 @@ const (
 	keptShare        = 40  // of the messages, the newest
 	savedShare       = 20  // of what was shown: a summary that saves less is none
 
+	// A summary may have so many tokens where answers may have fewer.
+	minSummaryTokens = 4_000
+
 	minKeptMessages = 2
 	rulesCompaction = 2 // the first decision rules under which contexts are compacted
 )
@@ -53,6 +56,9 @@ func summaryMessage(summary []events.Part) model.Message {
 // summaryRequest asks for a summary of what is shown up to until.
 func (s State) summaryRequest(until events.Boundary) model.Request {
 	r := promptHead(s)
+	if r.MaxOutputTokens > 0 {
+		r.MaxOutputTokens = max(r.MaxOutputTokens, minSummaryTokens)
+	}
 	c := s.newView(r.Model)
 	v := s.scope()
 	if v.begin != nil && len(v.begin.Summary) > 0 {
@@ -191,6 +197,8 @@ func (s State) judgeSummary(turn int, st *step) events.Event {
 	switch {
 	case st.Stop == events.StopRefused:
 		return failed(events.ClassContentFilter, "the model refused to write a summary of the conversation")
+	case st.Stop == events.StopLength, st.Stop == events.StopPaused: // what it would have said last is what is open
+		return failed(events.ClassContextTooLarge, "the summary of the conversation was cut off before its end")
 	case len(summary) == 0:
 		return failed(events.ClassContextTooLarge, "the summary of the conversation was empty")
 	}

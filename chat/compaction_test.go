@@ -306,6 +306,49 @@ func TestS1_1_7_WhatStaysTooLargeFails(t *testing.T) {
 	})
 }
 
+// A short answer is what the chat wants, and not a short summary.
+func TestS10_3_ASummaryIsWholeOrNone(t *testing.T) {
+	t.Parallel()
+	s := long(t, 0, 6)
+	s.command(protocol.Configure{V: 1, Settings: events.Settings{Limits: &events.Limits{OutputTokens: 20}}})
+	s.send("configured")
+	s.answer(events.Text("yes"))
+	s.command(protocol.Compact{V: 1})
+	step, _, ok := s.state.OpenAttempt()
+	if !ok {
+		t.Fatal("no summary is asked for")
+	}
+	if r := chat.PromptFor(s.state, step); r.MaxOutputTokens < 1000 {
+		t.Errorf("the summary may have %d tokens", r.MaxOutputTokens)
+	}
+	list := s.tell(chat.AttemptEnded{Step: step, Attempt: 1, Answer: &model.Answer{
+		Parts: []events.Part{events.Text("1. The user wan")}, Stop: events.StopLength,
+	}})
+	wants(t, list, "step.completed", "context.compaction_failed")
+	if e := find[events.ContextCompactionFailed](t, list); e.Class != events.ClassContextTooLarge || !strings.Contains(e.Message, "cut off") {
+		t.Errorf("failed %+v", e)
+	}
+	s.answers()
+}
+
+// A turn without an input needs something that the model is shown.
+func TestS10_4_NothingGoesOnFromAClearedContext(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	s.send("hi")
+	s.fail(model.Error{Class: events.ClassInvalidRequest, Message: "no"})
+	s.command(protocol.Clear{V: 1})
+	_, list := s.command(protocol.Retry{V: 1})
+	if no := find[events.CommandRejected](t, list); no.Code != events.CodeAlreadyFinished || !strings.Contains(no.Message, "restore") {
+		t.Errorf("retry: %+v", no)
+	}
+	s.command(protocol.Restore{V: 1})
+	_, list = s.command(protocol.Retry{V: 1})
+	wants(t, list, "turn.started", "step.requested")
+	s.answer(events.Text("well"))
+	s.answers()
+}
+
 func TestS2_3_TooLargeIsCompactedOnce(t *testing.T) {
 	t.Parallel()
 	tooLarge := model.Error{Class: events.ClassContextTooLarge, Message: "too long"}

@@ -267,7 +267,7 @@ func decideRetry(s State, b protocol.Retry, c Command, at events.Time, live Live
 	if t.Ended != endedFailed {
 		return rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d did not fail", t.Number), string(t.Ended))
 	}
-	return facts(s.turnStarted(events.CauseRetry, nil, at, live))
+	return s.goOn(events.CauseRetry, t, c, at, live)
 }
 
 // decideContinue goes on where the last turn stopped before the model was done.
@@ -279,9 +279,18 @@ func decideContinue(s State, b protocol.Continue, c Command, at events.Time, liv
 	switch {
 	case t.Ended == endedInterrupted,
 		t.Finish == events.FinishMaxSteps, t.Finish == events.FinishLength, t.Finish == events.FinishStopAfterTool:
-		return facts(s.turnStarted(events.CauseContinue, nil, at, live))
+		return s.goOn(events.CauseContinue, t, c, at, live)
 	}
 	return rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d has nothing to continue", t.Number), string(t.Ended))
+}
+
+// goOn begins a turn without an input behind t. The model must be shown something.
+func (s State) goOn(cause events.TurnCause, t *turn, c Command, at events.Time, live Live) Decision {
+	if !s.shownAnything() {
+		return rejected(c, events.CodeAlreadyFinished,
+			fmt.Sprintf("the model is shown nothing of turn %d since the context was cleared: say it again, or restore the context", t.Number), string(t.Ended))
+	}
+	return facts(s.turnStarted(cause, nil, at, live))
 }
 
 // endedTurn is the turn at the tip if it is the one asked for (0 means whichever

@@ -269,3 +269,15 @@ func TestATombstoneStandsAlone(t *testing.T) {
 		}
 	}
 }
+
+// Nobody pays for the summary of a chat that is to be gone.
+func TestWhoErasesAChatStopsItsSummary(t *testing.T) {
+	t.Parallel()
+	s := long(t, 0, 6)
+	s.command(protocol.Compact{V: 1})
+	_, list := s.command(protocol.Erase{V: 1})
+	wants(t, list, "chat.erase_requested", "step.interrupted", "context.compaction_failed")
+	if _, _, open := s.state.OpenAttempt(); open {
+		t.Error("the summary is still being written")
+	}
+}

@@ -82,7 +82,7 @@ func (s *State) fold(e events.Event) {
 	case events.ChatCreated:
 		s.f.Settings = e.Settings
 	case events.ChatInherited:
-		s.f.Settings, s.f.Archived = e.Settings, false
+		s.f.Settings, s.f.Archived, s.f.Inherited = e.Settings, false, s.newest()
 		s.forgetSibling()
 	case events.ChatConfigured:
 		s.f.Settings = e.Settings

@@ -69,6 +69,9 @@ type fields struct {
 	// Sibling is a turn that is due when the open one has ended.
 	Sibling *sibling `json:"sibling,omitempty"`
 
+	// Inherited is the newest turn that the chat has from another one.
+	Inherited int `json:"inherited,omitempty"`
+
 	// Boundaries are where what models are shown begins, the newest last: of those
 	// whose turn is on the path the newest counts.
 	Boundaries []*boundary     `json:"boundaries,omitempty"`

@@ -89,6 +89,9 @@ func (h *history) contextCompacted(e events.ContextCompacted) {
 	if s.until == nil || e.Boundary != *s.until {
 		h.breaks(RuleCompaction, s.requested, "step %s has summed up what is before another boundary than %s", s.id, events.StepID(e.Boundary))
 	}
+	if s.stop == events.StopLength || s.stop == events.StopPaused {
+		h.breaks(RuleCompaction, s.closed, "the summary of step %s was cut off before its end", s.id)
+	}
 	if isEmpty(e.Summary) {
 		h.breaks(RuleCompaction, s.closed, "the summary of step %s says nothing", s.id)
 	}

@@ -116,7 +116,7 @@ func (h *history) unfinished() {
 // erasureBrings reports whether an event can follow from the wish to erase a chat.
 func erasureBrings(e events.Event) bool {
 	switch e.(type) {
-	case events.InputWithdrawn, events.TurnInterruptRequested:
+	case events.InputWithdrawn, events.TurnInterruptRequested, events.StepInterrupted, events.ContextCompactionFailed:
 		return true
 	default:
 		return false

@@ -85,6 +85,13 @@ func contextMutations() []mutation {
 		of("changed: how much there is", compacted(2, func(e *events.ContextCompacted) { e.After-- })),
 		of("changed: the boundary to another", compacted(1, func(e *events.ContextCompacted) { e.Boundary.Turn-- })),
 		of("changed: the summary to nothing", compacted(1, func(e *events.ContextCompacted) { e.Summary = []events.Part{events.Text(" ")} })),
+		of("changed: the end of a summary to one that is cut off", func(l log) log {
+			wrote := spot{nth[events.ContextCompacted](l, 1).commit, 0}
+			e := l.at(wrote).(events.StepCompleted)
+			e.Stop = events.StopLength
+			l[wrote.commit].Events[0] = e
+			return l
+		}),
 		of("changed: the step that wrote it", compacted(1, func(e *events.ContextCompacted) { e.Step.Step++ })),
 		of("changed: the end of what is summed up to what is not there", func(l log) log {
 			spot := nth[events.ContextCompacted](l, 1)
