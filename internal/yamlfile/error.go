@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/goccy/go-yaml"
 )
@@ -86,12 +87,14 @@ func decoding(err error) Problem {
 const noYAML = "this is no YAML"
 
 // withoutValues is a message of the library without what it repeats of the file,
-// unless that is a key.
+// unless that is the name of a key, and looks like one: of odd YAML any text can be.
 func withoutValues(message string) string {
-	if strings.HasPrefix(message, "unknown field ") || strings.HasPrefix(message, "mapping key ") {
+	before, rest, _ := strings.Cut(message, `"`)
+	name, _, _ := strings.Cut(rest, `"`)
+	aboutKey := strings.HasPrefix(message, "unknown field ") || strings.HasPrefix(message, "mapping key ")
+	if aboutKey && !strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) }) {
 		return message
 	}
-	before, _, _ := strings.Cut(message, `"`)
 	return cmp.Or(strings.TrimRight(before, ": "), noYAML)
 }
 
