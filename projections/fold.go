@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ type fold struct {
 	head     Head
 	titled   bool // somebody set the title
 	messages []Message
-	marks    []Mark
+	marks    []turnMark
 	turns    []Turn
 	tip      int  // the turn that the next one follows
 	branched bool // some turn does not follow the one before it
@@ -158,13 +159,13 @@ func (f *fold) event(e events.Event) {
 	case events.ApprovalResolved:
 		f.approvalResolved(e)
 	case events.ContextCompacted:
-		f.mark(compacted(e))
+		f.mark(compacted(e), compactedTurn(e))
 	case events.ContextCompactionFailed:
-		f.mark(Mark{Kind: MarkFailed, Message: e.Message})
+		f.mark(Mark{Kind: MarkFailed, Message: e.Message}, cmp.Or(e.Step.Turn, f.tip))
 	case events.ContextCleared:
-		f.mark(Mark{Kind: MarkCleared})
+		f.mark(Mark{Kind: MarkCleared}, e.Boundary.Turn)
 	case events.ContextRestored:
-		f.mark(Mark{Kind: MarkRestored})
+		f.mark(Mark{Kind: MarkRestored}, e.Boundary.Turn)
 	case events.ToolRequested:
 		f.call(e.Call, func(c *Call) { c.Status = CallRequested })
 	case events.ToolStarted:

@@ -1,12 +1,18 @@
 package projections_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/chatgen"
 	"github.com/everturn/everturn/projections"
+	"github.com/everturn/everturn/protocol"
 )
 
 // People read everything, and where models do not any more. What a model was asked
@@ -61,5 +67,95 @@ func TestS10_4_PeopleSeeWhereContextsChange(t *testing.T) {
 	before, after, _ := strings.Cut(text.String(), "NOTES")
 	if !strings.Contains(before, "more") || !strings.Contains(after, "the answer") || strings.Contains(after, "NOTES") {
 		t.Errorf("written is %s", text.String())
+	}
+}
+
+// What changes behind one turn changes nothing for a branch without it.
+//
+// Rule: S13.
+func TestMarksAreThoseOfTheBranch(t *testing.T) {
+	t.Parallel()
+	c := chatgen.New(ann)
+	c.Create(events.Settings{})
+	c.Send("one")
+	c.Answer(events.Text("ONE"))
+	c.Send("two")
+	c.Answer(events.Text("TWO"))
+	c.Command(protocol.Clear{V: protocol.Version})
+	c.Command(protocol.SelectBranch{V: protocol.Version, Turn: 1})
+	c.Send("three")
+	c.Answer(events.Text("THREE"))
+	c.Command(protocol.SelectBranch{V: protocol.Version, Turn: 1})
+	c.Command(protocol.Clear{V: protocol.Version})
+	b := &book{}
+	for _, commit := range c.Commits {
+		b.write(ann, commit.Cause, commit.Events...)
+	}
+	p := open(t, b, blobs(c.Blobs))
+	for _, tt := range []struct {
+		branch int
+		after  []int
+	}{{3, []int{6}}, {0, []int{6}}} {
+		page, err := p.Transcript(t.Context(), ann.Tenant, projections.TranscriptRequest{Chat: ann.Chat, Branch: tt.branch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var after []int
+		for _, m := range page.Marks {
+			after = append(after, m.After)
+		}
+		if !slices.Equal(after, tt.after) {
+			t.Errorf("branch %d has marks behind %v, want %v", tt.branch, after, tt.after)
+		}
+		var text strings.Builder
+		if err := projections.NewTextWriter(&text, time.UTC).WritePage(page); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(text.String(), "shown nothing"); n != len(tt.after) {
+			t.Errorf("branch %d says %d times that nothing is shown, want %d:\n%s", tt.branch, n, len(tt.after), text.String())
+		}
+	}
+}
+
+// Outputs are left out wherever they stand; that no summary was written is told
+// where it was wanted.
+//
+// Rule: S13.
+func TestMarksOfWhatHasNoBoundary(t *testing.T) {
+	t.Parallel()
+	aside := events.StepID{Step: 1}
+	behind := func(turn, parent int, more ...events.Event) []events.Event {
+		input := fmt.Sprint("i", turn)
+		start := events.TurnStarted{Turn: turn, Parent: parent, Cause: events.CauseInput, Inputs: []string{input}, Rules: 1, PromptRules: 1, At: noon}
+		return append([]events.Event{said(input, "x"), start, asked(turn, 1, 1), answered(turn, 1, events.Text("y"))}, append(more, completed(turn))...)
+	}
+	s := story{
+		{created()},
+		behind(1, 0),
+		behind(2, 1, events.ContextCompacted{Masked: []events.CallID{{Turn: 2, Step: 1, Ordinal: 2}, {Turn: 1, Step: 1, Ordinal: 1}}}),
+		behind(3, 2, events.ContextCompacted{Masked: []events.CallID{{Turn: 3, Step: 1, Ordinal: 1}}}),
+		{events.ContextCompactionFailed{Step: aside, Message: "behind turn 3"}},
+		{events.BranchSelected{Turn: 1}},
+		{events.ContextCompactionFailed{Step: aside, Message: "behind turn 1"}},
+		behind(4, 1, events.ContextCompactionFailed{Step: events.StepID{Turn: 4, Step: 2}, Message: "in turn 4"}),
+	}
+	p := open(t, s.written(), nil)
+	for branch, want := range map[int][]string{
+		3: {"2", "1", "behind turn 3", "behind turn 1"}, 4: {"2", "behind turn 1", "in turn 4"},
+	} {
+		page, err := p.Transcript(t.Context(), ann.Tenant, projections.TranscriptRequest{Chat: ann.Chat, Branch: branch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range page.Marks {
+			if m.Kind == projections.MarkCompacted {
+				m.Message = fmt.Sprint(m.Masked)
+			}
+			got = append(got, m.Message)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("branch %d (-want +got):\n%s", branch, diff)
+		}
 	}
 }

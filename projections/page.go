@@ -24,7 +24,7 @@ func (f *fold) page(after, limit, branch int) (Transcript, bool) {
 		return Transcript{}, false
 	}
 	t := Transcript{Head: f.shownHead(), Messages: []Message{}, Turns: f.turnsOn(path)}
-	to, last := len(f.messages), true
+	to, last := after, true
 	for _, m := range f.messages[min(after, len(f.messages)):] {
 		if !path.has(m.Turn) {
 			continue
@@ -35,10 +35,13 @@ func (f *fold) page(after, limit, branch int) (Transcript, bool) {
 		}
 		t.Messages, to = append(t.Messages, m), m.N
 	}
+	if last {
+		to = len(f.messages) // what was said last may be on another branch
+	}
 	for _, w := range f.waiting {
 		t.Waiting = append(t.Waiting, w.shown())
 	}
-	t.Marks = f.marks
+	t.Marks = f.marksOn(path)
 	end(&t, after, to, last)
 	return t, true
 }

@@ -45,7 +45,11 @@ func (t *TextWriter) WritePage(p Transcript) error {
 	}
 	if n := len(p.Messages); n > 0 {
 		t.ends(p.Turns, p.Messages[n-1].N)
-		t.marks(p.Marks, p.Messages[n-1].N)
+		last := p.Messages[n-1].N
+		if p.Next == 0 { // what was said last may be on another branch
+			last = p.MessageCount
+		}
+		t.marks(p.Marks, last)
 	} else {
 		t.ends(p.Turns, p.MessageCount)
 	}
