@@ -81,9 +81,13 @@ func (a *Agents) follow(ctx context.Context, filter string, on func(map[string]m
 	f := follower{
 		c: a.c, sources: []source{{agentsStream, filter}}, policy: jetstream.DeliverLastPerSubjectPolicy,
 		on: func(m *nats.Msg, meta *nats.MsgMetadata) error {
-			all = entered(all, m)
-			if !ready {
+			if !ready { // nobody has seen it yet
+				enter(all, m)
 				return nil
+			}
+			if tenant, _, ok := agentOf(m); ok {
+				all[tenant] = maps.Clone(all[tenant])
+				enter(all, m)
 			}
 			return on(maps.Clone(all))
 		},
@@ -95,28 +99,31 @@ func (a *Agents) follow(ctx context.Context, filter string, on func(map[string]m
 	return f.run(ctx)
 }
 
-// entered is all as a message of the bucket changes it. The agents of a tenant are
-// replaced, not written to. What nobody can read changes nothing.
-func entered(all map[string]map[string]events.Settings, m *nats.Msg) map[string]map[string]events.Settings {
-	tenant, name, ok := strings.Cut(strings.TrimPrefix(m.Subject, bucketSubject(AgentsBucket, "")), ".")
-	if !ok || events.ValidateAgent(name) != nil {
-		return all
+// agentOf is the agent that a message of the bucket is about, false if it is about
+// none that there may be.
+func agentOf(m *nats.Msg) (tenant, name string, ok bool) {
+	tenant, name, ok = strings.Cut(strings.TrimPrefix(m.Subject, bucketSubject(AgentsBucket, "")), ".")
+	return tenant, name, ok && events.ValidateAgent(name) == nil
+}
+
+// enter changes all as a message of the bucket says, and writes to the agents of its
+// tenant. What nobody can read changes nothing.
+func enter(all map[string]map[string]events.Settings, m *nats.Msg) {
+	tenant, name, ok := agentOf(m)
+	if !ok {
+		return
 	}
-	of := maps.Clone(all[tenant])
 	if m.Header.Get(bucketOperation) != "" {
-		delete(of, name)
-		all[tenant] = of
-		return all
+		delete(all[tenant], name)
+		return
 	}
 	var e agentEntry
 	if err := json.Unmarshal(m.Data, &e); err != nil {
-		return all
+		return
 	}
-	if of == nil {
-		of = map[string]events.Settings{}
+	if all[tenant] == nil {
+		all[tenant] = map[string]events.Settings{}
 	}
 	e.Settings.Agent = "" // an agent names no other
-	of[name] = e.Settings
-	all[tenant] = of
-	return all
+	all[tenant][name] = e.Settings
 }
