@@ -124,3 +124,23 @@ func TestWhatIsOpenIsWrittenTo(t *testing.T) {
 		t.Errorf("the file has %q (%v)", content, err)
 	}
 }
+
+// Who may read a file may read what replaces it; a new one is its owner's.
+func TestAReplacedFileKeepsItsPermissions(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, want := range map[string]os.FileMode{"new": 0o600, "shared": 0o664, "read-only": 0o440} {
+		file := filepath.Join(folder, name)
+		if name != "new" {
+			if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Chmod(file, want)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := writeFile(file, func(w io.Writer) error { _, err := io.WriteString(w, "all of it"); return err }); err != nil {
+			t.Fatal(err)
+		}
+		if about, err := os.Stat(file); err != nil || about.Mode() != want {
+			t.Errorf("%s has %v (%v), want %v", name, about.Mode(), err, want)
+		}
+	}
+}

@@ -91,7 +91,8 @@ func writeThrough(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// writeBeside writes a file beside the one that it is to replace, and gives its name.
+// writeBeside writes a file beside the one that it is to replace, with the permissions
+// of that one, and gives its name. One that replaces nothing is only for its owner.
 func writeBeside(name string, write func(io.Writer) error, sync func(*os.File) error) (beside string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,6 +103,9 @@ func writeBeside(name string, write func(io.Writer) error, sync func(*os.File) e
 	}
 	err = write(f)
 	if err == nil {
+		err = keepMode(f, name)
+	}
+	if err == nil {
 		err = sync(f)
 	}
 	err = errors.Join(err, f.Close())
@@ -109,4 +113,16 @@ func writeBeside(name string, write func(io.Writer) error, sync func(*os.File) e
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}
 	return f.Name(), nil
+}
+
+// keepMode gives a file the permissions of the one of that name, if there is one.
+func keepMode(f *os.File, name string) error {
+	about, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Chmod(about.Mode().Perm())
 }
