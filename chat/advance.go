@@ -98,9 +98,13 @@ func (s State) afterSummary(t *turn) []events.Event {
 }
 
 // meanwhile is what goes on while a model is asked in the open turn: calls do, if
-// what it is asked for is no answer.
+// what it is asked for is no answer. A judgement that nobody needs any more is not
+// waited for.
 func (s State) meanwhile(asked *step, at events.Time) []events.Event {
 	t, st := s.lastStep()
+	if asked.Phase == phaseOpen && s.needless(asked) {
+		return []events.Event{events.StepInterrupted{Step: events.StepID{Turn: t.Number, Step: asked.Number}, Attempt: asked.Attempt}}
+	}
 	if asked.Phase == phaseCrashed {
 		return []events.Event{s.nextAttempt(t.Number, asked)}
 	}

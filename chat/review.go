@@ -76,6 +76,21 @@ func (s State) reviews(at events.Time) []events.Event {
 	return nil
 }
 
+// needless reports whether a step of the open turn is a review of a call that needs
+// no judgement any more, such as one that runs by a mode that was set meanwhile.
+func (s State) needless(st *step) bool {
+	if st.Call == nil {
+		return false
+	}
+	c := s.call(*st.Call)
+	if c == nil {
+		return true
+	}
+	t := s.f.Current
+	tool, _ := findTool(s.effective(t), c.Tool)
+	return !s.needsReview(t, tool, c)
+}
+
 // afterReview is what follows the newest step of a turn, if that was to judge a call
 // and is over: the call is approved, or a person is asked. If the call needs no
 // judgement any more, nothing follows.
@@ -84,15 +99,8 @@ func (s State) afterReview(t *turn, at events.Time) []events.Event {
 		return nil
 	}
 	st := t.Steps[len(t.Steps)-1]
-	if st.Call == nil || st.Phase == phaseDone {
-		return nil
-	}
-	c := s.call(*st.Call)
-	if c == nil {
-		return nil
-	}
-	if tool, _ := findTool(s.effective(t), c.Tool); !s.needsReview(t, tool, c) {
-		return nil
+	if st.Call == nil || st.Phase == phaseDone || st.Phase == phaseInterrupted || s.needless(st) {
+		return nil // one that was interrupted judged nothing: if the call needs it again, a model is asked again
 	}
 	approves, review := st.verdict()
 	review.Step = events.StepID{Turn: t.Number, Step: st.Number}

@@ -261,19 +261,47 @@ func TestS7_3_AModeThatIsSetMeanwhileHoldsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "a")
 	s.answer(call("edit", "{}"))
-	wants(t, second(s.command(protocol.SetMode{V: 1, Approval: events.ApprovalFull})), "mode.set", "tool.requested")
-	wants(t, s.answer(events.Text("ask: too late")), "step.completed")
+	late := s.ended(&model.Answer{Parts: []events.Part{events.Text("ask: too late")}, Stop: events.StopEnd}, nil)
+	list := second(s.command(protocol.SetMode{V: 1, Approval: events.ApprovalFull}))
+	wants(t, list, "mode.set", "step.interrupted", "tool.requested")
+	if e := find[events.StepInterrupted](t, list); e.Step != (events.StepID{Turn: 1, Step: 2}) || e.Attempt != 1 {
+		t.Errorf("ended is %+v", e)
+	}
+	if timers := owedTimers(s.state); len(timers) != 1 || !strings.HasPrefix(timers[0], "deadline") {
+		t.Errorf("timers %v", timers)
+	}
+	if list := s.tell(chat.AttemptLost{Step: events.StepID{Turn: 1, Step: 2}, Attempt: 1}); len(list) > 0 {
+		t.Errorf("a judge who went away brings %v", types(list))
+	}
+	if list := s.tell(late); len(list) > 0 {
+		t.Errorf("a late verdict brings %v", types(list))
+	}
 	wants(t, s.result(id(1, 1, 1), events.ToolOK, "done"), "tool.completed", "step.requested")
 	s.answer(events.Text("done"))
 
 	s = reviewed(t, "a")
 	s.answer(call("edit", "{}"))
-	wants(t, second(s.command(protocol.SetMode{V: 1, Approval: events.ApprovalAsk})), "mode.set", "approval.requested")
-	wants(t, s.answer(events.Text("approve: too late")), "step.completed")
+	wants(t, second(s.command(protocol.SetMode{V: 1, Approval: events.ApprovalAsk})), "mode.set", "step.interrupted", "approval.requested")
 	if len(s.state.AwaitingApproval()) != 1 {
-		t.Error("the verdict counts though a person was asked")
+		t.Error("nobody was asked")
 	}
 	wants(t, second(s.command(approve(id(1, 1, 1)))), "approval.resolved", "tool.requested")
+}
+
+// A call that may not run yet needs a review again when the mode is set back.
+func TestS7_3_AModeThatIsSetBackAsksTheModelAgain(t *testing.T) {
+	t.Parallel()
+	s := reviewed(t, "a")
+	list := s.answer(call("pay", "{}"), call("edit", "{}"))
+	asksJudge(t, list, id(1, 1, 2))
+	wants(t, second(s.command(protocol.SetMode{V: 1, Approval: events.ApprovalFull})), "mode.set", "step.interrupted")
+	list = second(s.command(protocol.SetMode{V: 1, Approval: events.ApprovalAuto}))
+	wants(t, list, "mode.set", "step.requested")
+	if again := asksJudge(t, list, id(1, 1, 2)); again.Step.Step != 3 || again.Attempt != 1 {
+		t.Errorf("asked %+v", again)
+	}
+	wants(t, s.answer(events.Text("approve: fine")), "step.completed", "approval.requested", "approval.resolved")
+	wants(t, s.result(id(1, 1, 1), events.ToolOK, "paid"), "tool.completed", "tool.requested")
 }
 
 func TestS7_3_AnInterruptEndsTheReview(t *testing.T) {

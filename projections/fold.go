@@ -245,7 +245,11 @@ func (f *fold) turnEnded(turn int, status Status, end func(*Turn)) {
 // one that judges a call, that call waits for it.
 func (f *fold) stepRequested(e events.StepRequested) {
 	if e.Call != nil {
-		f.call(*e.Call, func(c *Call) { c.Status = transcript.CallReview })
+		f.call(*e.Call, func(c *Call) {
+			if c.Status == CallWaiting { // it may run by now
+				c.Status = transcript.CallReview
+			}
+		})
 	}
 	if e.Purpose == events.PurposeAnswer {
 		f.step = e.Step

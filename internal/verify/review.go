@@ -47,6 +47,36 @@ func (h *history) reviewRequested(e events.StepRequested) {
 	}
 }
 
+// needless reports whether the step is a review of a call that needs none any more.
+func (h *history) needless(s *step) bool {
+	if s.call == nil || h.turn.step == nil || h.turn.settings == nil {
+		return s.call != nil && h.turn.settings == nil
+	}
+	for _, c := range h.turn.step.calls {
+		if c.id == *s.call {
+			return !h.needsReview(c)
+		}
+	}
+	return false
+}
+
+// endsReview reports whether e ends the open review of a turn that goes on: the
+// only interruption that follows from what its commit begins with. Whether the
+// review was still needed is judged with the step.
+func (h *history) endsReview(c events.Commit, e events.Event) bool {
+	ends, is := e.(events.StepInterrupted)
+	if !is || h.turn == nil || h.turn.interrupt.known() {
+		return false
+	}
+	for _, other := range c.Events {
+		if _, stops := other.(events.TurnInterruptRequested); stops {
+			return false
+		}
+	}
+	s := h.turn.stepOf(ends.Step)
+	return s != nil && s.call != nil
+}
+
 // reviewedBy judges I10 for a question about a call: it says what a review came to
 // exactly if there was one to be had.
 func (h *history) reviewedBy(c *call, e events.ApprovalRequested) {

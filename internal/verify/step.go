@@ -267,7 +267,7 @@ func (h *history) stepInterrupted(e events.StepInterrupted) {
 	h.spent(e.Step, e.Usage)
 	asked := h.cause.Kind == events.CausedByCommand // and this alone, outside of a turn
 	if e.Step.Turn != 0 {
-		asked = h.turn.interrupt.known()
+		asked = h.turn.interrupt.known() || h.needless(s) && len(e.Parts) == 0
 		s.done = true
 	}
 	if !asked && !h.closing {
