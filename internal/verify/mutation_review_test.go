@@ -40,6 +40,20 @@ func reviewStory(t *testing.T) *chatgen.Chat {
 	return over(t, c)
 }
 
+// endedReviewStory is a turn in which a mode is set that ends a review.
+func endedReviewStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := chatgen.New(ann)
+	c.Create(events.Settings{Reviewer: "large"})
+	c.Send("one")
+	c.Answer(chatgen.Call(chatgen.ToolReview, "{}"))
+	c.SetMode(events.ApprovalFull)
+	c.Claim(call(1), 1)
+	c.Result(call(1), events.ToolOK, "done")
+	c.Answer(events.Text("done"))
+	return over(t, c)
+}
+
 // reviewMutations are what reviews add to I9, I10 and I20.
 func reviewMutations() []mutation {
 	type (
@@ -56,6 +70,9 @@ func reviewMutations() []mutation {
 		}
 	}
 	return []mutation{
+		{verify.RuleInterrupts, "changed: the mode that ended a review", endedReviewStory, func(l log) log {
+			return change(l, 1, func(e *events.ModeSet) { e.Approval = events.ApprovalAuto })
+		}},
 		of(verify.RuleApprovals, "dropped: a review", func(l log) log { return l.drop(nth[step](l, 2)) }),
 		of(verify.RuleApprovals, "dropped: what a review came to", func(l log) log {
 			return change(l, 2, func(e *asked) { e.Review = nil })
