@@ -65,7 +65,7 @@ func decideLost(s State, m AttemptLost) []events.Event {
 	if s.InterruptingStep(m.Step) {
 		return []events.Event{interruptedStep(AttemptEnded{Step: m.Step, Attempt: m.Attempt, Partial: m.Partial}, s.step(m.Step).Purpose)}
 	}
-	if m.Step.Turn != 0 && s.needless(s.step(m.Step)) { // older releases left those open
+	if m.Step.Turn != 0 && s.needless(s.step(m.Step)) {
 		return []events.Event{events.StepInterrupted{Step: m.Step, Attempt: m.Attempt}}
 	}
 	return lost(m.Step, m.Attempt)
