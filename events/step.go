@@ -104,7 +104,7 @@ type StepFailed struct {
 }
 
 // StepInterrupted closes the attempt that was open when its turn was
-// interrupted. Parts is what had arrived, without any call: half a call is
+// interrupted, or whose review nobody needs any more. Parts is what had arrived, without any call: half a call is
 // never shown or run.
 type StepInterrupted struct {
 	Step    StepID `json:"step"`
