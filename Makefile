@@ -74,6 +74,14 @@ fuzz: ## any bytes where bytes come in, one kind after the other; FUZZTIME=30s e
 		done; \
 	done
 
+# Sequences of messages, and the first one's number.
+SEQUENCES ?= 20000
+SEQUENCE ?= 0
+
+.PHONY: sequences
+sequences: ## anything that may come in, in any order: each log is legal, each chat answers; SEQUENCE=7 SEQUENCES=1 for one again
+	go test ./internal/verify -run '^TestAnySequenceLeaves' -v -count=1 -timeout 0 -sequences=$(SEQUENCES) -sequence=$(SEQUENCE)
+
 .PHONY: defects
 defects: ## plant known mistakes in copies of the code; the simulation must find each
 	go test ./internal/sim -tags defects -run '^TestDefects$$' -v -count=1 -timeout 0

@@ -29,7 +29,7 @@ const maxMessages = 60
 func history(t *rapid.T, visit func(d *chatgen.Driver, before chat.State, m chat.Message)) {
 	d := chatgen.NewDriver(lawful, drawn{t})
 	for range rapid.IntRange(1, maxMessages).Draw(t, "messages") {
-		before, m := d.State, d.Next()
+		before, m := d.State, d.Any()
 		d.Take(m)
 		visit(d, before, m)
 	}
@@ -227,13 +227,15 @@ func TestAChatThatRunsOwesSomething(t *testing.T) {
 	})
 }
 
-// isAside reports whether work is for a step outside of any turn.
+// isAside reports whether work is for a step outside of any turn, or for the end of
+// the chat.
 func isAside(w protocol.Work) bool {
 	switch w := w.(type) {
 	case protocol.ModelWork:
 		return w.Step.Turn == 0
 	case protocol.Timer:
-		return strings.HasPrefix(w.Name, string(protocol.TimerRetry)+"-0-")
+		return strings.HasPrefix(w.Name, string(protocol.TimerRetry)+"-0-") ||
+			w.Name == string(protocol.TimerErase) || w.Name == string(protocol.TimerDelete)
 	default:
 		return false
 	}

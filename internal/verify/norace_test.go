@@ -2,4 +2,7 @@
 
 package verify_test
 
-const usualLogs = 10_000
+const (
+	usualLogs      = 10_000
+	usualSequences = 20_000
+)
