@@ -93,6 +93,9 @@ func (p *provider) Stream(ctx context.Context, r model.Request) iter.Seq2[model.
 	return p.answers.Stream(ctx, r)
 }
 
+// TakesImages implements [model.Viewer].
+func (p *provider) TakesImages() bool { return model.TakesImages(p.answers) }
+
 // asked are the requests that came, in order.
 func (p *provider) asked() []model.Request {
 	p.mu.Lock()
