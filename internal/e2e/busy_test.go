@@ -33,6 +33,10 @@ rules:
       - text: "Well"
       - pause: 3s
       - text: ", here I am."
+  - when: {input: "a short break", step: 1}
+    answer:
+      - fail: {class: rate_limit, message: "soon", retry_after: 5s, times: 1}
+      - text: "Back again."
   - answer:
       - text: "You said: {{input}}"
 `
@@ -186,8 +190,9 @@ func TestAnInterruptOfATurnWhoseWorkersAreGone(t *testing.T) {
 	c.check(r, keys)
 }
 
-// Everything is killed while inputs of all modes wait, edited and moved, and goes
-// on where it was: each is read once, where it belongs.
+// Everything is killed while inputs of all modes wait, edited and moved, and while a
+// model is to be asked once more, and goes on where it was: each input is read once,
+// where it belongs, and the model is asked when it said.
 //
 // Rules: S5.1, S5.2, S5.3.
 func TestWaitingInputsOutliveEveryProcess(t *testing.T) {
@@ -218,6 +223,8 @@ func TestWaitingInputsOutliveEveryProcess(t *testing.T) {
 	told(steered, protocol.Promote{V: protocol.Version, Input: two})
 	last := sendAs(stopped, events.ModeQueue, "last")
 	back := sendAs(stopped, events.ModeRollback, "first")
+	broken := ask(t, cl, "a short break")
+	r.until(t, broken, "its retry to wait", situations()["a busy line"])
 
 	parts := []string{"projections-1", "orchestrator-1", "orchestrator-2", "toolrunner-1", "toolrunner-2", "server"}
 	for _, name := range parts {
@@ -242,5 +249,34 @@ func TestWaitingInputsOutliveEveryProcess(t *testing.T) {
 	if !slices.Equal(turns[1].Inputs, []string{back}) || turns[1].Parent != 0 || !slices.Equal(turns[2].Inputs, []string{last}) || turns[2].Parent != 2 {
 		t.Errorf("the next turns are %+v\n%s", turns[1:], h)
 	}
-	c.check(r, []events.Key{steered, stopped})
+	h = r.until(t, broken, "its answer", func(h history) bool { return h.ended(1) })
+	if h.finalText() != "Back again." {
+		t.Errorf("what was tried again is answered with %q\n%s", h.finalText(), h)
+	}
+	h.keepsRetryTimes(t)
+	for _, k := range []events.Key{stopped, broken} {
+		say(t, cl, k.Chat, "hello")
+		h = r.until(t, k, "the next answer", func(h history) bool { return h.last("turn.completed.v1") && h.finalText() == "You said: hello" })
+	}
+	c.check(r, []events.Key{steered, stopped, broken})
+}
+
+// keepsRetryTimes fails if a model was asked again before its time.
+func (h history) keepsRetryTimes(t *testing.T) {
+	t.Helper()
+	const early = time.Second // the server counts in whole seconds
+	var due time.Time
+	for i, c := range h.commits {
+		for _, e := range c.Events {
+			switch e := e.(type) {
+			case events.StepFailed:
+				due = e.RetryAt.Time()
+			case events.StepRequested:
+				if e.Attempt > 1 && h.stored[i].Before(due.Add(-early)) {
+					t.Errorf("attempt %d began %v before its time\n%s", e.Attempt, due.Sub(h.stored[i]), h)
+				}
+			default:
+			}
+		}
+	}
 }
