@@ -256,7 +256,7 @@ func TestWaitingInputsOutliveEveryProcess(t *testing.T) {
 	h.keepsRetryTimes(t)
 	for _, k := range []events.Key{stopped, broken} {
 		say(t, cl, k.Chat, "hello")
-		h = r.until(t, k, "the next answer", func(h history) bool { return h.last("turn.completed.v1") && h.finalText() == "You said: hello" })
+		r.until(t, k, "the next answer", func(h history) bool { return h.last("turn.completed.v1") && h.finalText() == "You said: hello" })
 	}
 	c.check(r, []events.Key{steered, stopped, broken})
 }

@@ -25,9 +25,9 @@ var (
 // tally counts what was tried, so that nobody takes for tried what was not.
 type tally struct {
 	sync.Mutex
-	messages, commits, erased int
-	events                    map[events.Type]int
-	verbs                     map[protocol.Verb]int
+	messages, commits, erased, forks int
+	events                           map[events.Type]int
+	verbs                            map[protocol.Verb]int
 }
 
 // Whatever comes in, asked for or not, in time or not, once or twice: the log is
@@ -45,7 +45,8 @@ func TestAnySequenceLeavesALegalLogAndAChatThatAnswers(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	t.Logf("%d sequences of %d messages gave %d commits; %d chats were erased", *sequences, seen.messages, seen.commits, seen.erased)
+	t.Logf("%d sequences of %d messages gave %d commits; %d chats were erased, %d forked",
+		*sequences, seen.messages, seen.commits, seen.erased, seen.forks)
 	for _, e := range slices.Sorted(maps.Keys(seen.events)) {
 		t.Logf("%7d %s", seen.events[e], e)
 	}
@@ -59,12 +60,12 @@ func TestAnySequenceLeavesALegalLogAndAChatThatAnswers(t *testing.T) {
 	}
 }
 
-// disorderly drives a chat by anything and has its log judged, as it is, at rest, and
-// with one more answer.
+// disorderly drives a chat by anything, and then to a good end.
 func disorderly(t *testing.T, number int, seen *tally) {
 	const (
 		shortest, spread = 5, 50 // messages
 		folded           = 8     // every so many logs, what needs the chat's state is judged, too
+		forked           = 6     // every so many chats, another one goes on from where it was
 	)
 	k := events.Key{Tenant: "acme", Chat: fmt.Sprintf("chat-%d", number)}
 	d := chatgen.NewDriver(k, rand.New(rand.NewPCG(uint64(number), 2)))
@@ -88,33 +89,17 @@ func disorderly(t *testing.T, number int, seen *tally) {
 		}
 		d.Take(m)
 	}
-	checker := verify.New(verify.Options{
-		Idle: true, Shards: shards, SkipFold: number%folded != 0, Schema: schema,
-		Blob: func(_ events.Key, digest events.Digest) ([]byte, error) { return d.Blobs[digest], nil },
-	})
-	judged := 0
-	judge := func() {
-		for _, e := range entries(d.Chat, 1)[judged:] {
-			checker.Add(e)
-		}
-		judged = len(d.Commits)
+	o := verify.Options{Idle: true, Shards: shards, SkipFold: number%folded != 0, Schema: schema}
+	chance := rand.New(rand.NewPCG(uint64(number), 3))
+	fork := number%forked == 0 && d.State.Exists() && !d.State.Erased()
+	if fork {
+		rev := 1 + chance.Uint64N(d.State.Rev())
+		endsWell(d.ForkAt(events.Key{Tenant: k.Tenant, Chat: "fork-" + k.Chat}, rev), o, func(format string, args ...any) {
+			t.Helper()
+			problem("forked at rev %d: %s", rev, fmt.Sprintf(format, args...))
+		})
 	}
-	judge()
-	for _, v := range checker.Violations() {
-		problem("%s", v)
-	}
-	d.Rest()
-	judge()
-	if why := answersOneMore(d.Chat); why != "" {
-		problem("no further answer: %s", why)
-	}
-	judge()
-	for _, v := range checker.Finish(nil) {
-		problem("at rest: %s", v)
-	}
-	for _, u := range checker.Unread() {
-		problem("not judged: %v", u.Err)
-	}
+	endsWell(d.Chat, o, problem)
 	if testing.Verbose() && *sequences == 1 {
 		for _, b := range d.Bytes {
 			t.Logf("%s", b)
@@ -127,6 +112,9 @@ func disorderly(t *testing.T, number int, seen *tally) {
 	if d.State.Erased() {
 		seen.erased++
 	}
+	if fork {
+		seen.forks++
+	}
 	for verb, n := range verbs {
 		seen.verbs[verb] += n
 	}
@@ -134,6 +122,34 @@ func disorderly(t *testing.T, number int, seen *tally) {
 		for _, e := range c.Events {
 			seen.events[e.EventType()]++
 		}
+	}
+}
+
+// endsWell has a chat's log judged, as it is, at rest, and with one more answer.
+func endsWell(c *chatgen.Chat, o verify.Options, problem func(format string, args ...any)) {
+	o.Blob = func(_ events.Key, digest events.Digest) ([]byte, error) { return c.Blobs[digest], nil }
+	checker, judged := verify.New(o), 0
+	judge := func() {
+		for _, e := range entries(c, 1)[judged:] {
+			checker.Add(e)
+		}
+		judged = len(c.Commits)
+	}
+	judge()
+	for _, v := range checker.Violations() {
+		problem("%s", v)
+	}
+	c.Rest()
+	judge()
+	if why := answersOneMore(c); why != "" {
+		problem("no further answer: %s", why)
+	}
+	judge()
+	for _, v := range checker.Finish(nil) {
+		problem("at rest: %s", v)
+	}
+	for _, u := range checker.Unread() {
+		problem("not judged: %v", u.Err)
 	}
 }
 
