@@ -2,12 +2,37 @@ package streams
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 )
+
+// AllHeads are the newest commits of all chats as they are now, in the order of
+// their keys. Bodies are not read.
+func (l *Log) AllHeads(ctx context.Context) ([]protocol.Head, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	newest := map[events.Key]protocol.Head{}
+	complete := false
+	err := l.Heads(ctx, func(h protocol.Head) {
+		if !complete {
+			newest[h.Key] = h
+		}
+	}, func() { complete = true; cancel() })
+	if !complete {
+		return nil, err
+	}
+	heads := slices.Collect(maps.Values(newest))
+	slices.SortFunc(heads, func(a, b protocol.Head) int {
+		return slices.Compare([]string{a.Key.Tenant, a.Key.Chat}, []string{b.Key.Tenant, b.Key.Chat})
+	})
+	return heads, nil
+}
 
 // Heads calls head with the newest commit of every chat, ready once when it has
 // given all of them, and then head with each commit as it is stored. It returns

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/nats-io/nats.go"
 
@@ -172,26 +171,7 @@ func (c *verifyCommand) heads(ctx context.Context, log *streams.Log, cl *client.
 		}
 		return []protocol.Head{{Key: key, Sequence: last.Sequence}}, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	newest := map[events.Key]protocol.Head{}
-	complete := false
-	err := log.Heads(ctx, func(h protocol.Head) {
-		if !complete {
-			newest[h.Key] = h
-		}
-	}, func() { complete = true; cancel() })
-	if !complete {
-		return nil, err
-	}
-	heads := make([]protocol.Head, 0, len(newest))
-	for _, h := range newest {
-		heads = append(heads, h)
-	}
-	slices.SortFunc(heads, func(a, b protocol.Head) int {
-		return slices.Compare([]string{a.Key.Tenant, a.Key.Chat}, []string{b.Key.Tenant, b.Key.Chat})
-	})
-	return heads, nil
+	return log.AllHeads(ctx)
 }
 
 // files checks exported files as one log: a chat may be spread over several, if

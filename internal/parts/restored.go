@@ -10,7 +10,6 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/orchestrator"
-	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -33,17 +32,20 @@ func (d Domain) CloseRestored(ctx context.Context, nc *nats.Conn, tell func(even
 	if err != nil {
 		return err
 	}
-	owing, err := owingChats(ctx, bus.Log)
+	heads, err := bus.Log.AllHeads(ctx)
 	if err != nil {
 		return err
 	}
-	for _, k := range owing {
-		closed, err := o.CloseRestored(ctx, k)
+	for _, h := range heads {
+		if h.Owes == "" {
+			continue
+		}
+		closed, err := o.CloseRestored(ctx, h.Key)
 		if err != nil {
-			return fmt.Errorf("chat %s: %w", k, err)
+			return fmt.Errorf("chat %s: %w", h.Key, err)
 		}
 		if closed {
-			tell(k)
+			tell(h.Key)
 		}
 	}
 	return nil
@@ -65,21 +67,4 @@ func (d Domain) unattended(ctx context.Context, nc *nats.Conn) error {
 		}
 	}
 	return nil
-}
-
-// owingChats are those that owe anything, in the order in which the log tells.
-func owingChats(ctx context.Context, log *streams.Log) ([]events.Key, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var list []events.Key
-	complete := false
-	err := log.Heads(ctx, func(h protocol.Head) {
-		if !complete && h.Owes != "" {
-			list = append(list, h.Key)
-		}
-	}, func() { complete = true; cancel() })
-	if !complete {
-		return nil, err
-	}
-	return list, nil
 }
