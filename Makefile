@@ -96,7 +96,7 @@ recordings: ## plays what providers once sent to the adapters; DIR=… says wher
 
 .PHONY: e2e
 e2e: ## real processes, killed at bad moments; prints what it took them
-	go test -tags processes ./internal/e2e -skip '^TestNodes' -v -count=1 -timeout 30m
+	go test -tags processes ./internal/e2e -skip '^Test(Nodes|Power)' -v -count=1 -timeout 30m
 	go test -tags processes ./internal/system -run '^TestS10_4_' -v -count=1
 
 # Places that two writers contend for, in each race, and servers killed under load.
@@ -115,6 +115,10 @@ upgrade: ## the release before this one and this one on one bus; about 3 min
 disk: ## a disk that is really full; needs a machine that allows `unshare -rm`
 	go test -tags processes ./streams -run '^TestAFullDiskLosesNothing$$' -v -count=1
 
+.PHONY: power
+power: ## power cuts under three servers, on disks that forget what was not synced; needs root, loop devices and ext4
+	go test -tags processes ./internal/e2e -run '^TestPower' -v -count=1 -timeout 60m
+
 # Deaths at each point between two effects.
 KILLS ?= 3
 
@@ -123,9 +127,10 @@ crash: ## processes that die at every point between two effects; KILLS=3 at each
 	go test -tags processes,crashpoints ./internal/e2e -run '^TestCrashPoints$$' -v -count=1 -timeout 180m -args -kills=$(KILLS)
 
 .PHONY: break
-break: ## the same with 20 deaths at each point, and longer races and more deaths of three servers; about 35 min
+break: ## the same with 20 deaths at each point, longer races and more deaths of three servers, and make power; about 40 min
 	$(MAKE) crash KILLS=20
 	$(MAKE) nodes POSITIONS=20000 DEATHS=10
+	$(MAKE) power
 
 # When the server syncs: always, or by its default every two minutes.
 SYNC ?= always

@@ -59,15 +59,28 @@ type nodes struct {
 // startNodes starts three servers and makes the streams.
 func startNodes(t *testing.T, s settings) *nodes {
 	t.Helper()
+	n := prepareNodes(t, s)
+	n.launchAll()
+	return n
+}
+
+// prepareNodes gives three servers what they need to start.
+func prepareNodes(t *testing.T, s settings) *nodes {
+	t.Helper()
 	n := &nodes{cluster: newCluster(t, s)}
 	n.list, n.etc = n.freeNodes(), filepath.Join(n.dir, "etc")
 	n.configure(n.made())
+	return n
+}
+
+// launchAll starts the servers and makes the streams.
+func (n *nodes) launchAll() {
+	n.t.Helper()
 	for _, node := range n.list {
 		n.launchNode(node)
 	}
 	n.untilHealthy()
 	n.everturn("streams", "apply")
-	return n
 }
 
 // freeNodes are three nodes with ports that nobody listens on.
