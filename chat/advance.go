@@ -14,7 +14,12 @@ import (
 // model's own end, the step limit, compaction, the next step.
 func Advance(s State, at events.Time, live Live) []events.Event {
 	t, st := s.lastStep()
+	if aside := s.f.Aside; aside != nil && aside.Phase == phaseCrashed {
+		return []events.Event{s.nextAttempt(0, aside)} // beside a turn, too
+	}
 	switch {
+	case t == nil && s.namesNow():
+		return []events.Event{s.askTitle()}
 	case t == nil && s.f.Aside != nil:
 		return s.outside(at, live)
 	case t == nil:
@@ -65,17 +70,14 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 // outside is what follows while a model is asked outside of any turn. The next
 // turn waits for a summary: it shows what that is about.
 func (s State) outside(at events.Time, live Live) []events.Event {
-	switch st := s.f.Aside; {
-	case st.Phase == phaseCrashed:
-		return []events.Event{s.nextAttempt(0, st)}
-	case st.Purpose != events.PurposeSummary:
+	st := s.f.Aside
+	if st.Purpose != events.PurposeSummary {
 		return s.nextTurn(at, live)
-	default:
-		if e := s.judgeSummary(0, st); e != nil {
-			return []events.Event{e}
-		}
-		return nil
 	}
+	if e := s.judgeSummary(0, st); e != nil {
+		return []events.Event{e}
+	}
+	return nil
 }
 
 // afterSummary is what follows the newest step of a turn, if that was to write a

@@ -25,8 +25,8 @@ func RulesOf(e events.Effective) int {
 	if canCompact(e) {
 		return rulesCompaction
 	}
-	if e.Plan {
-		return rulesApprovals // before, no model was told
+	if e.Plan || e.Titler != "" {
+		return rulesApprovals // before, no model was told, or asked for a title
 	}
 	return 1
 }

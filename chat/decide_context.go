@@ -24,7 +24,7 @@ func (s State) busyContext(c Command) *Decision {
 	switch turn, running := s.Running(); {
 	case running:
 		no = rejected(c, events.CodeNotIdle, fmt.Sprintf("turn %d is running", turn), "running")
-	case s.f.Aside != nil:
+	case s.f.Aside != nil && s.f.Aside.Purpose != events.PurposeTitle: // which nobody waits for
 		no = rejected(c, events.CodeNotIdle, fmt.Sprintf("the model is asked for a %s", s.f.Aside.Purpose), string(s.f.Aside.Purpose))
 	default:
 		return nil
@@ -39,7 +39,7 @@ func decideCompact(s State, c Command) Decision {
 	}
 	if s.tip() != nil {
 		if until, ok := s.split(); ok {
-			return facts(s.newSummary(until))
+			return facts(append(s.stopAside(), s.newSummary(until))...)
 		}
 	}
 	return rejected(c, events.CodeNothingToCompact, "too little is shown to the model to be summed up", "")
@@ -76,12 +76,15 @@ func (t *turn) all() events.Boundary {
 	return b
 }
 
-// stopSummary ends the summary that is being written while no turn runs.
-func (s State) stopSummary() Decision {
+// stopAside ends the step outside of any turn that is under way, if one is.
+func (s State) stopAside() []events.Event {
 	st := s.f.Aside
+	if st == nil {
+		return nil
+	}
 	id := events.StepID{Step: st.Number}
 	if st.Phase == phaseOpen {
-		return facts(events.StepInterrupted{Step: id, Attempt: st.Attempt}) // and so the summary has failed
+		return []events.Event{events.StepInterrupted{Step: id, Attempt: st.Attempt}} // and so a summary has failed
 	}
-	return facts(events.ContextCompactionFailed{Step: id, Class: events.ClassCancelled, Message: saidStopped})
+	return []events.Event{events.ContextCompactionFailed{Step: id, Class: events.ClassCancelled, Message: saidStopped}}
 }

@@ -48,7 +48,7 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 			Step: m.Step, Attempt: m.Attempt, Class: m.Err.Class, Message: FailedMessage(m.Err.Message), Usage: m.Err.Usage,
 		}
 		e.AfterCompaction = s.helps(e.Class, st, m.Attempt)
-		if m.Err.Class.Retryable() && m.Attempt < events.MaxAttemptsPerStep && st.Call == nil { // a review that fails is a person's
+		if m.Err.Class.Retryable() && m.Attempt < events.MaxAttemptsPerStep && st.insists() {
 			e.RetryAt = at.Add(retryDelay(s.Key(), m.Step, m.Attempt, st.Quick, m.Err))
 		}
 		return []events.Event{e}
@@ -56,6 +56,10 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 	// The worker stopped although nobody interrupts: as if it had gone away.
 	return lost(m.Step, m.Attempt)
 }
+
+// insists reports whether a failure that may pass is followed by another attempt. A
+// review that fails is a person's, and nobody needs a title.
+func (st *step) insists() bool { return st.Call == nil && st.Purpose != events.PurposeTitle }
 
 // decideLost closes an attempt whose worker went away.
 func decideLost(s State, m AttemptLost) []events.Event {
@@ -131,8 +135,12 @@ func completedStep(s State, m AttemptEnded, at events.Time) []events.Event {
 		}
 		e.Parts = append(e.Parts, p)
 	}
-	if st.Purpose != events.PurposeAnswer {
+	switch st.Purpose {
+	case events.PurposeTitle:
+		return s.titled(e)
+	case events.PurposeSummary, events.PurposeReview:
 		return []events.Event{e}
+	case events.PurposeAnswer:
 	}
 	t := s.f.Current
 	mayRun := func(tool events.Tool) bool {

@@ -64,9 +64,7 @@ func decideErase(s State, b protocol.Erase, c Command, at events.Time) Decision 
 	for _, in := range s.f.Waiting {
 		list = append(list, events.InputWithdrawn{Input: in.ID})
 	}
-	if s.compacting() {
-		list = append(list, s.stopSummary().Events...)
-	}
+	list = append(list, s.stopAside()...)
 	if _, running := s.Running(); running && !s.Interrupting() {
 		list = append(list, s.stopTurn(events.ReasonErased, c.By, at)...)
 	}

@@ -81,13 +81,15 @@ func (s *State) fold(e events.Event) {
 	switch e := e.(type) {
 	case events.ChatCreated:
 		s.f.Settings = e.Settings
+		s.title(e.Title)
 	case events.ChatInherited:
 		s.f.Settings, s.f.Archived, s.f.Inherited = e.Settings, false, s.newest()
+		s.title(e.Title)
 		s.forgetSibling()
 	case events.ChatConfigured:
 		s.f.Settings = e.Settings
 	case events.ChatTitled:
-		// No decision depends on it.
+		s.title(e.Title)
 	case events.ChatArchived:
 		s.f.Archived = true
 	case events.ChatUnarchived:
@@ -119,6 +121,7 @@ func (s *State) fold(e events.Event) {
 		s.f.Current.Interrupted, s.f.Current.Reason = e.Due, e.Reason
 	case events.TurnCompleted:
 		s.f.Current.Finish = e.Finish
+		s.nameAfter(s.f.Current)
 		s.endTurn(endedCompleted)
 	case events.TurnFailed:
 		s.endTurn(endedFailed)
@@ -135,6 +138,7 @@ func (s *State) fold(e events.Event) {
 		st := s.step(e.Step)
 		st.Phase, st.Parts = phaseInterrupted, e.Parts
 		s.spent(e.Step, e.Usage)
+		s.endTitle(e.Step)
 	case events.ContextCompacted:
 		s.compact(e)
 	case events.ContextCompactionFailed:
@@ -245,6 +249,7 @@ func (s *State) requestStep(e events.StepRequested) {
 		st = &step{Number: e.Step.Step, Purpose: e.Purpose, Until: e.Until, Call: e.Call, Due: e.Due}
 		if e.Step.Turn == 0 {
 			s.f.Aside, s.f.Asides = st, st.Number
+			s.asked(e.Purpose)
 		} else {
 			s.f.Current.Steps = append(s.f.Current.Steps, st)
 		}
@@ -261,6 +266,7 @@ func (s *State) completeStep(e events.StepCompleted) {
 	st.Phase, st.Parts, st.Stop = phaseCompleted, e.Parts, e.Stop
 	s.spent(e.Step, e.Usage)
 	if st.Purpose != events.PurposeAnswer {
+		s.endTitle(e.Step)
 		return
 	}
 	t := s.f.Current
@@ -285,7 +291,7 @@ func (s *State) failStep(e events.StepFailed) {
 		st.Phase = phaseWaiting
 	case e.AfterCompaction:
 		st.Phase = phaseTooLarge
-	case e.Class == events.ClassCrashed && e.Attempt < events.MaxAttemptsPerStep:
+	case e.Class == events.ClassCrashed && e.Attempt < st.maxAttempts():
 		st.Phase = phaseCrashed
 	default:
 		st.Phase = phaseFailed
@@ -294,6 +300,7 @@ func (s *State) failStep(e events.StepFailed) {
 		st.Quick++
 	}
 	s.spent(e.Step, e.Usage)
+	s.endTitle(e.Step)
 }
 
 // remember puts the outcome of the command that caused c into the ring.

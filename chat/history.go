@@ -111,11 +111,7 @@ func decideInherit(s State, title string, c Command) Decision {
 
 // decideRestored ends what may go on in another installation.
 func decideRestored(s State) []events.Event {
-	var list []events.Event
-	if s.compacting() {
-		list = s.stopSummary().Events
-	}
-	return append(list, s.close(events.ReasonRestored, saidRestored)...)
+	return append(s.stopAside(), s.close(events.ReasonRestored, saidRestored)...)
 }
 
 // close ends whatever is open, at once and without asking anybody: it goes on

@@ -17,7 +17,7 @@ func decideInterrupt(s State, b protocol.Interrupt, c Command, at events.Time) D
 	case b.Turn < 0 || b.Turn > last:
 		return rejected(c, events.CodeUnknownTurn, fmt.Sprintf("turn %d was never started", b.Turn), "")
 	case b.Turn == 0 && !ok && s.compacting():
-		return s.stopSummary()
+		return facts(s.stopAside()...)
 	case b.Turn == 0 && !ok:
 		return rejected(c, events.CodeNotRunning, "no turn is running", "")
 	case b.Turn != 0 && b.Turn != running:

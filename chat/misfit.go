@@ -18,10 +18,12 @@ func (s State) misfit(e events.Event) string {
 		return s.misfitErased(e)
 	}
 	switch e := e.(type) {
-	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited, events.InputPromoted, events.InputWithdrawn,
 		events.ModeSet, events.AgentNamed:
 		return ""
+	case events.ChatTitled:
+		return s.misfitTitle(e)
 	case events.InputSteered:
 		return s.misfitSteering(e)
 	case events.BranchSelected:

@@ -70,14 +70,15 @@ func isPurpose(p events.Purpose) bool {
 // PromptFor is what the model that is asked for a step gets to read.
 func PromptFor(s State, id events.StepID) model.Request {
 	if st := s.step(id); st != nil {
-		return s.promptOf(st.Purpose, st.Until, st.Call)
+		return s.promptOf(st.Purpose, st.Model, st.Until, st.Call)
 	}
 	return Prompt(s)
 }
 
 // promptOf is what a model that is asked for a step of that purpose gets to read;
-// for a summary, of what is shown up to until; for a review, about that call.
-func (s State) promptOf(p events.Purpose, until *events.Boundary, call *events.CallID) model.Request {
+// for a summary, of what is shown up to until; for a review, about that call; for a
+// title, if the model has that name, of the inputs of the turn that until names.
+func (s State) promptOf(p events.Purpose, name string, until *events.Boundary, call *events.CallID) model.Request {
 	switch p {
 	case events.PurposeSummary:
 		if until != nil {
@@ -87,18 +88,22 @@ func (s State) promptOf(p events.Purpose, until *events.Boundary, call *events.C
 		if call != nil {
 			return s.reviewRequest(*call)
 		}
-	case events.PurposeAnswer, events.PurposeTitle:
+	case events.PurposeTitle:
+		if until != nil {
+			return s.titleRequest(name, *until)
+		}
+	case events.PurposeAnswer:
 	}
 	return Prompt(s)
 }
 
 // promptDigest is the digest and the size of the canonical form of what a model is
-// shown for that purpose.
-func (s State) promptDigest(p events.Purpose, until *events.Boundary, call *events.CallID) (events.Digest, int64) {
-	if p == events.PurposeAnswer {
+// shown that a step asks.
+func (s State) promptDigest(e events.StepRequested) (events.Digest, int64) {
+	if e.Purpose == events.PurposeAnswer {
 		return s.answerDigest()
 	}
-	b := s.promptOf(p, until, call).Canonical()
+	b := s.promptOf(e.Purpose, e.Model, e.Until, e.Call).Canonical()
 	return events.DigestOf(b), int64(len(b))
 }
 
@@ -127,9 +132,13 @@ func (s State) nextAttempt(turn int, st *step) events.StepRequested {
 func (s State) stepRequested(e events.StepRequested) events.StepRequested {
 	settings := s.effective(s.tip())
 	e.Model, e.Pool = settings.Model, settings.Pool
-	if e.Purpose == events.PurposeReview {
+	switch e.Purpose {
+	case events.PurposeReview:
 		e.Model, e.Pool = settings.Reviewer, settings.ReviewerPool
+	case events.PurposeTitle:
+		e.Model, e.Pool = s.titler(e.Step)
+	case events.PurposeAnswer, events.PurposeSummary:
 	}
-	e.Prompt, e.Bytes = s.promptDigest(e.Purpose, e.Until, e.Call)
+	e.Prompt, e.Bytes = s.promptDigest(e)
 	return e
 }

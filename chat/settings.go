@@ -36,6 +36,9 @@ func InvalidSettings(s events.Settings) string {
 	if len(s.Reviewer) > maxModelBytes || events.RepairText(s.Reviewer) != s.Reviewer {
 		return fmt.Sprintf("reviewer: want at most %d bytes of plain text", maxModelBytes)
 	}
+	if len(s.Titler) > maxModelBytes || events.RepairText(s.Titler) != s.Titler {
+		return fmt.Sprintf("titler: want at most %d bytes of plain text", maxModelBytes)
+	}
 	if len(s.System) > maxSystemBytes {
 		return fmt.Sprintf("system: %d bytes, at most %d are allowed", len(s.System), maxSystemBytes)
 	}
@@ -108,6 +111,12 @@ func resolve(s events.Settings, live Live, plan bool) events.Effective {
 	}
 	if e.Reviewer != "" {
 		e.ReviewerPool = cmp.Or(live.Pools[e.Reviewer], DefaultPool)
+	}
+	if s.Titler != events.TitlerNone {
+		e.Titler = s.Titler
+	}
+	if e.Titler != "" {
+		e.TitlerPool = cmp.Or(live.Pools[e.Titler], DefaultPool)
 	}
 	window, ok := live.Windows[s.Model]
 	if !ok {

@@ -19,6 +19,8 @@ func (f *fields) unsound() string {
 		return "it remembers more approvals than are kept"
 	case len(f.Bodies) > ringSettings:
 		return "it has more settings than are remembered"
+	case !f.Naming.known():
+		return "its title has come further than is known"
 	case f.Erasure != nil && !f.Erasure.Phase.known():
 		return "its erasure is in a phase that is not known"
 	case f.Erasure != nil && f.Erasure.Phase != eraseRequested && (f.Current != nil || len(f.Past) > 0 || len(f.Waiting) > 0):

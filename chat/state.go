@@ -61,6 +61,7 @@ type fields struct {
 	Current  *turn             `json:"current,omitempty"` // the open turn
 	Aside    *step             `json:"aside,omitempty"`   // the step outside of any turn that is under way
 	Asides   int               `json:"asides"`            // how many steps outside of any turn there were
+	Naming   naming            `json:"naming,omitempty"`  // how far it has come to a title
 
 	// Tip is the turn that the next one follows, 0 for none: the newest one, unless
 	// another branch was selected since that was started.

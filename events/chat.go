@@ -51,10 +51,14 @@ type ChatConfigured struct {
 	Settings Settings `json:"settings"`
 }
 
-// ChatTitled records a new title.
+// ChatTitled records a new title. While there is none, people are shown the
+// beginning of the first input.
 type ChatTitled struct {
 	Title string `json:"title"`
 	By    string `json:"by,omitempty"`
+
+	// Step is where a model proposed it; nil if a person gave it.
+	Step *StepID `json:"step,omitempty"`
 }
 
 // ChatArchived takes the chat out of the usual lists. It changes nothing else.

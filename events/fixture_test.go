@@ -298,6 +298,26 @@ func grownAgain() map[events.Type]events.Event {
 	return all
 }
 
+// titled has those of [grown] and [grownAgain] that have got fields for titles.
+func titled() map[events.Type]events.Event {
+	settings := grownSettings()
+	settings.Agent, settings.Titler = "reviewer", "script/namer"
+	created := grown()["chat.created.v1"].(events.ChatCreated)
+	created.Settings = settings
+	inherited := grown()["chat.created.v2"].(events.ChatInherited)
+	inherited.Settings = settings
+	accepted := grown()["input.accepted.v1"].(events.InputAccepted)
+	accepted.Settings = &settings
+	started := grownAgain()["turn.started.v1"].(events.TurnStarted)
+	started.Settings.Body.Titler, started.Settings.Body.TitlerPool = "script/namer", "small"
+	named := events.ChatTitled{Title: "Trip", By: "user:ann", Step: &events.StepID{Turn: 0, Step: 2}}
+	all := map[events.Type]events.Event{}
+	for _, e := range []events.Event{created, inherited, accepted, started, named, events.ChatConfigured{Settings: settings}} {
+		all[e.EventType()] = e
+	}
+	return all
+}
+
 func grownSettings() events.Settings {
 	s := everySetting()
 	s.Limits.ApprovalMS, s.Reviewer = 60_000, "script/judge"

@@ -25,6 +25,10 @@ type Settings struct {
 	// such call asks a person.
 	Reviewer string `json:"reviewer,omitempty"`
 
+	// Titler is the model that proposes a title for the chat when its first turn is
+	// completed. [TitlerNone] is none.
+	Titler string `json:"titler,omitempty"`
+
 	// ClientTools are tools that the client runs itself. They are offered to the
 	// model beside the others, whatever Tools names; nil means those of the chat.
 	ClientTools *[]ClientTool `json:"client_tools,omitempty"`
@@ -32,6 +36,10 @@ type Settings struct {
 
 // ReviewerNone stands in settings for no model that reviews, where others name one.
 const ReviewerNone = "none"
+
+// TitlerNone stands in settings for no model that proposes titles, where others name
+// one.
+const TitlerNone = "none"
 
 // Limits bound a turn. Zero means the default.
 type Limits struct {
@@ -65,6 +73,9 @@ func (s Settings) Merge(over Settings) Settings {
 	}
 	if over.Reviewer != "" {
 		s.Reviewer = over.Reviewer
+	}
+	if over.Titler != "" {
+		s.Titler = over.Titler
 	}
 	if over.Limits != nil {
 		merged := Limits{}
@@ -141,6 +152,11 @@ type Effective struct {
 	// for none.
 	Reviewer     string `json:"reviewer,omitempty"`
 	ReviewerPool string `json:"reviewer_pool,omitempty"` // which workers ask it
+
+	// Titler is the model that proposes a title when the turn is completed, if the chat
+	// has none then and no model was asked for one before; empty for none.
+	Titler     string `json:"titler,omitempty"`
+	TitlerPool string `json:"titler_pool,omitempty"` // which workers ask it
 
 	// Plan says that the turn plans only: its model is told so at the end of what it
 	// reads, and Tools has nothing that would change something unasked.

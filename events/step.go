@@ -9,7 +9,7 @@ const (
 	PurposeAnswer  Purpose = "answer"
 	PurposeSummary Purpose = "summary" // of what was said so far, to be shown in its place
 	PurposeReview  Purpose = "review"  // of a call, in place of a person
-	PurposeTitle   Purpose = "title"
+	PurposeTitle   Purpose = "title"   // of the chat, in a step outside of any turn
 )
 
 // Stop says why the model stopped, in our words.
@@ -38,7 +38,8 @@ type StepRequested struct {
 	Prompt  Digest  `json:"prompt"`
 	Bytes   int64   `json:"bytes"`
 
-	// Until is the last thing that a summary is to be about.
+	// Until is the last thing that a summary is to be about; for a title it is the
+	// turn whose inputs that is about.
 	Until *Boundary `json:"until,omitempty"`
 
 	// Call is the call that a review is about, and Due when that is over at the

@@ -278,7 +278,7 @@ func TestWhatPeopleRead(t *testing.T) {
 			},
 		},
 		{
-			name: "the beginning of the first input stands in for a title",
+			name: "S12 the beginning of the first input stands in for a title",
 			log:  story{{created()}, {said("i1", "  \n"+long)}, {said("i2", "other")}, {events.ChatUnarchived{}}},
 			want: read{
 				Title: strings.TrimSpace(long[:50]) + "…", Status: projections.StatusIdle,

@@ -225,6 +225,7 @@ type settingsFlags struct {
 	Approval     string          `group:"settings" enum:",ask,auto,full" default:"" placeholder:"MODE" help:"Which calls need approval: ask (all that are not read-only), auto (those whose tool wants it) or full (none)."`
 	ApprovalTime time.Duration   `group:"settings" placeholder:"DURATION" help:"How long a call waits for approval before it is denied; 24h unless said otherwise."`
 	Reviewer     string          `group:"settings" placeholder:"NAME" help:"Which model judges calls whose tool has the policy review, before a person is asked; none is none."`
+	Titler       string          `group:"settings" placeholder:"NAME" help:"Which model proposes a title when the first turn is completed; none is none."`
 	ClientTools  clientToolsFile `group:"settings" placeholder:"FILE" help:"Tools that you run yourself, as a JSON list; everturn client-result sends what they come to."`
 }
 
@@ -233,7 +234,7 @@ const noTools = "none"
 
 // settings are those that were named; nil if none was.
 func (f *settingsFlags) settings() *events.Settings {
-	s := events.Settings{Agent: f.Agent, Model: f.Model, System: f.System, ClientTools: f.ClientTools.tools, Reviewer: f.Reviewer}
+	s := events.Settings{Agent: f.Agent, Model: f.Model, System: f.System, ClientTools: f.ClientTools.tools, Reviewer: f.Reviewer, Titler: f.Titler}
 	if f.Tools != nil {
 		tools := f.Tools
 		if len(tools) == 1 && tools[0] == noTools {
@@ -245,7 +246,7 @@ func (f *settingsFlags) settings() *events.Settings {
 		s.Limits = &events.Limits{Steps: f.Steps, ApprovalMS: f.ApprovalTime.Milliseconds()}
 	}
 	s.Approval = events.ApprovalMode(f.Approval)
-	if s.Agent == "" && s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil && s.Approval == "" && s.ClientTools == nil && s.Reviewer == "" {
+	if s.Agent == "" && s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil && s.Approval == "" && s.ClientTools == nil && s.Reviewer == "" && s.Titler == "" {
 		return nil
 	}
 	return &s

@@ -34,6 +34,7 @@ type liveView struct {
 	step    events.StepID
 	attempt int
 	aside   events.StepID // the newest that is asked for something that nobody reads
+	title   events.StepID // the newest that is to bring a title
 	kind    string        // of the delta shown last; empty if none of this step was
 	last    []rune        // the character that was shown last
 	middle  bool          // of a line
@@ -108,18 +109,25 @@ func (v *liveView) event(e events.Event) {
 	case events.InputAccepted:
 		v.attachments(e.Parts)
 	case events.StepRequested:
-		if e.Purpose != events.PurposeAnswer {
+		switch e.Purpose {
+		case events.PurposeTitle: // beside what is shown here
+			v.title = e.Step
+		case events.PurposeSummary, events.PurposeReview:
 			v.aside = e.Step
+		case events.PurposeAnswer:
 		}
 		if e.Call != nil {
 			v.line()
 			v.printf("… %s judges call %s\n", e.Model, e.Call)
 		}
 	case events.StepCompleted:
-		if e.Step != v.aside {
+		if e.Step != v.aside && e.Step.Turn != 0 {
 			v.completed(e)
 		}
 	case events.StepFailed:
+		if e.Step == v.title {
+			return // nobody waits for it
+		}
 		v.line()
 		v.printf("! %s: %s%s\n", e.Class, e.Message, retried(e))
 	case events.ToolCompleted:

@@ -34,6 +34,7 @@ type Agent struct {
 	Tools    *[]string           `yaml:"tools,omitempty"` // nil: all that are offered
 	Approval events.ApprovalMode `yaml:"approval,omitempty"`
 	Reviewer string              `yaml:"reviewer,omitempty"` // the model that judges calls
+	Titler   string              `yaml:"titler,omitempty"`   // the model that proposes titles
 	Limits   *Limits             `yaml:"limits,omitempty"`
 }
 
@@ -46,7 +47,7 @@ type Limits struct {
 
 // Settings are the agent's settings as chats have them.
 func (a Agent) Settings() events.Settings {
-	s := events.Settings{Model: a.Model, System: a.System, Tools: a.Tools, Approval: a.Approval, Reviewer: a.Reviewer}
+	s := events.Settings{Model: a.Model, System: a.System, Tools: a.Tools, Approval: a.Approval, Reviewer: a.Reviewer, Titler: a.Titler}
 	if a.Limits != nil {
 		s.Limits = new(events.Limits(*a.Limits))
 	}
@@ -55,7 +56,7 @@ func (a Agent) Settings() events.Settings {
 
 // Of is the agent of that name with those settings.
 func Of(name string, s events.Settings) Agent {
-	a := Agent{Name: name, Model: s.Model, System: s.System, Tools: s.Tools, Approval: s.Approval, Reviewer: s.Reviewer}
+	a := Agent{Name: name, Model: s.Model, System: s.System, Tools: s.Tools, Approval: s.Approval, Reviewer: s.Reviewer, Titler: s.Titler}
 	if s.Limits != nil {
 		a.Limits = new(Limits(*s.Limits))
 	}

@@ -25,6 +25,7 @@ const whole = `agents:
     tools: [read_file, ask_user]
     approval: ask
     reviewer: haiku
+    titler: flash
     limits:
       steps: 20
       output_tokens: 4000
@@ -41,7 +42,7 @@ func TestAFileIsReadAndWrittenAgain(t *testing.T) {
 	}
 	want := []events.Settings{
 		{
-			Model: "sonnet", System: "You review code.\nBe brief.\n", Tools: &[]string{"read_file", "ask_user"}, Approval: events.ApprovalAsk, Reviewer: "haiku",
+			Model: "sonnet", System: "You review code.\nBe brief.\n", Tools: &[]string{"read_file", "ask_user"}, Approval: events.ApprovalAsk, Reviewer: "haiku", Titler: "flash",
 			Limits: &events.Limits{Steps: 20, OutputTokens: 4000, ApprovalMS: 600_000},
 		},
 		{Tools: &[]string{}},

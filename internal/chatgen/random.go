@@ -242,6 +242,9 @@ func (d *Driver) settings() events.Settings {
 	if d.yes(3) {
 		s.Reviewer = []string{"large", "small", events.ReviewerNone}[d.chance.IntN(3)]
 	}
+	if d.yes(2) {
+		s.Titler = []string{"large", "small", events.TitlerNone}[d.chance.IntN(3)]
+	}
 	if d.yes(6) {
 		s.ClientTools = &[]events.ClientTool{{Name: ToolClient, Description: "The client's.", Schema: Schema()}}
 	}
@@ -287,6 +290,12 @@ func (d *Driver) attempt(w protocol.ModelWork) chat.Message {
 			a.Parts = []events.Part{events.Text([]string{
 				"approve: it was asked for", "Approve : it was not", "APPROVE: yes", "ask: who knows", "ask:", "approve", "approve: one\nask: two",
 			}[d.chance.IntN(7)])}
+		}
+		if w.Purpose == events.PurposeTitle && !d.yes(4) {
+			a.Stop = events.StopEnd
+			a.Parts = []events.Part{events.Text([]string{
+				"A Title", "\"A title in quotes\"", "a b c d e f g h i j", "Two\nlines", " ", strings.Repeat("long", 100),
+			}[d.chance.IntN(6)])}
 		}
 		if d.yes(4) {
 			a.RawUsage = []string{`{"input":7}`, `{"output": 3}`}

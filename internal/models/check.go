@@ -34,6 +34,9 @@ func check(read *yamlfile.File, f file) error {
 	if f.Reviewer != "" && !c.known(f.Reviewer) {
 		c.Wrong("$.reviewer", "%s", c.unknown(f.Reviewer))
 	}
+	if f.Titler != "" && !c.known(f.Titler) {
+		c.Wrong("$.titler", "%s", c.unknown(f.Titler))
+	}
 	for i, e := range f.Models {
 		c.entry(fmt.Sprintf("$.models[%d]", i), i, e)
 	}

@@ -30,6 +30,7 @@ const (
 type file struct {
 	Default  string  `yaml:"default"`
 	Reviewer string  `yaml:"reviewer"` // judges calls whose tool wants that
+	Titler   string  `yaml:"titler"`   // proposes titles
 	Models   []Entry `yaml:"models"`
 }
 

@@ -178,6 +178,8 @@ func TestCost(t *testing.T) {
 // everyKey is a file with everything in it.
 const everyKey = `
 default: fast
+reviewer: smart
+titler: local
 models:
   - name: smart
     provider: anthropic
@@ -210,8 +212,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Default != "fast" {
-		t.Errorf("default %q", s.Default)
+	if s.Default != "fast" || s.Reviewer != "smart" || s.Titler != "local" {
+		t.Errorf("default %q, reviewer %q, titler %q", s.Default, s.Reviewer, s.Titler)
 	}
 	keys := map[string]bool{}
 	for _, m := range s.List() {

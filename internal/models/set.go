@@ -25,6 +25,9 @@ type Set struct {
 	// none; empty for none.
 	Reviewer string
 
+	// Titler is the model that proposes titles where chats name none; empty for none.
+	Titler string
+
 	// Note is what to tell a person about where the models come from; empty if
 	// there is nothing to tell.
 	Note string
@@ -44,7 +47,7 @@ type Listed struct {
 
 // newSet builds the models of a file.
 func newSet(name string, f file, getenv func(string) string) (*Set, error) {
-	s := &Set{Default: f.Default, Reviewer: f.Reviewer, found: make(map[string]model.Model)}
+	s := &Set{Default: f.Default, Reviewer: f.Reviewer, Titler: f.Titler, found: make(map[string]model.Model)}
 	made := make(map[string]*candidate, len(f.Models))
 	for _, e := range f.Models {
 		listed := Listed{Entry: e, KeySet: e.APIKeyEnv == "" || getenv(e.APIKeyEnv) != ""}

@@ -64,7 +64,7 @@ func (f Source) source(getenv func(string) string, scripted *script.Model) (*Set
 // chats get that say nothing else, who asks which model, and where it is told
 // that another one was asked. What the configuration says of pools counts more.
 func (f Source) Configure(cfg *orchestrator.Config, s *Set) {
-	cfg.Defaults = events.Settings{Model: s.Default, System: f.System, Reviewer: s.Reviewer}
+	cfg.Defaults = events.Settings{Model: s.Default, System: f.System, Reviewer: s.Reviewer, Titler: s.Titler}
 	if cfg.Log != nil {
 		s.logTo(cfg.Log)
 	}

@@ -23,6 +23,9 @@ func about(e events.Event) subject {
 	case events.ChatInherited:
 		return subject{said: fmt.Sprintf("rev %d of %s.%s", e.Origin.Rev, e.Origin.Tenant, e.Origin.Chat)}
 	case events.ChatTitled:
+		if e.Step != nil {
+			return subject{step: *e.Step, said: fmt.Sprintf("%s, proposed in step %s", e.Title, e.Step)}
+		}
 		return subject{said: e.Title}
 	case events.CommandRejected:
 		return subject{said: fmt.Sprintf("%s: %s: %s", e.Verb, e.Code, e.Message)}

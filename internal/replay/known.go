@@ -98,10 +98,10 @@ func (k *known) live(c events.Commit) chat.Live {
 			agents[got.Agent] = events.Settings{Tools: namesOf(got.Tools)} // so that it may be what asked for tools of the core
 		}
 		return chat.Live{
-			Defaults: events.Settings{Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits, Reviewer: got.Reviewer},
+			Defaults: events.Settings{Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits, Reviewer: got.Reviewer, Titler: got.Titler},
 			Agents:   agents,
 			Tools:    got.Tools,
-			Pools:    map[string]string{got.Model: got.Pool, got.Reviewer: got.ReviewerPool},
+			Pools:    map[string]string{got.Model: got.Pool, got.Reviewer: got.ReviewerPool, got.Titler: got.TitlerPool},
 			Windows:  map[string]chat.Window{got.Model: {Tokens: got.Window, CompactAt: got.CompactAt}},
 		}
 	}

@@ -73,7 +73,7 @@ const (
 
 // find implements the orchestrator's lookup of models.
 func (p *provider) find(name string) (model.Model, bool) {
-	return p, name == modelSays || name == modelCalls || name == modelReviews
+	return p, name == modelSays || name == modelCalls || name == modelReviews || name == modelTitles
 }
 
 // maxMessages is the length of a conversation from which on no tool is called.
@@ -90,9 +90,12 @@ func (p *provider) Stream(ctx context.Context, r model.Request) iter.Seq2[model.
 			return
 		}
 		var answer *model.Answer
-		if r.Model == modelReviews {
+		switch r.Model {
+		case modelReviews:
 			answer = p.verdict(draw, r)
-		} else {
+		case modelTitles:
+			answer = p.title(draw, r)
+		default:
 			answer = p.answer(draw, r, bad > 0)
 		}
 		if !speak(ctx, draw, answer, bad > 0, yield) {

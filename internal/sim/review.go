@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 
@@ -27,11 +26,7 @@ func judged(p plan, all []command) []command {
 		return all
 	}
 	r := draws(p.seed, "reviewers")
-	for i := range all {
-		var create protocol.Create
-		if all[i].verb != string(protocol.VerbCreate) || json.Unmarshal(all[i].body, &create) != nil {
-			continue
-		}
+	return createdWith(all, func(create *protocol.Create) {
 		create.Settings.Reviewer = pick(r, modelReviews, modelReviews, modelReviews, events.ReviewerNone, "nobody")
 		limits := events.Limits{}
 		if create.Settings.Limits != nil {
@@ -39,13 +34,7 @@ func judged(p plan, all []command) []command {
 		}
 		limits.ApprovalMS = pick(r, int64(2_000), 10_000, 20_000)
 		create.Settings.Limits = &limits
-		b, err := json.Marshal(create)
-		if err != nil {
-			panic(err) // plain structs only
-		}
-		all[i].body = b
-	}
-	return all
+	})
 }
 
 // verdict is what the model says that judges: mostly what it should.

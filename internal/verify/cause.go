@@ -138,7 +138,7 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 			return e.Purpose == events.PurposeSummary && e.Step.Turn == 0
 		}
 	case events.StepInterrupted:
-		if v == protocol.VerbInterrupt {
+		if v == protocol.VerbInterrupt || v == protocol.VerbCompact { // the one makes room for the other
 			return e.Step.Turn == 0
 		}
 	case events.ContextCompactionFailed:
@@ -177,7 +177,9 @@ func leads(e events.Event) (Rule, bool) {
 		return RuleApprovals, e.By == events.ResolvedByUser || e.By == events.ResolvedByDeadline
 	case events.ModeSet:
 		return RuleCommands, true
-	case events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.InputAccepted, events.InputEdited, events.InputPromoted,
+	case events.ChatTitled:
+		return RuleCommands, e.Step == nil // else it follows what a model proposed
+	case events.ChatConfigured, events.ChatArchived, events.InputAccepted, events.InputEdited, events.InputPromoted,
 		events.InputWithdrawn, events.BranchSelected, events.TurnInterruptRequested,
 		events.ContextCleared, events.ContextRestored:
 		return RuleCommands, true

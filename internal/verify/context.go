@@ -174,7 +174,7 @@ func (h *history) betweenTurns(e events.Event) {
 	if t := h.turn; t != nil {
 		h.breaks(RuleCompaction, t.start, "%s while turn %d is open", e.EventType(), t.number)
 	}
-	if h.aside.asks() {
+	if h.summing() {
 		h.breaks(RuleCompaction, h.aside.requested, "%s while step %s is under way", e.EventType(), h.aside.id)
 	}
 }

@@ -46,6 +46,8 @@ type history struct {
 	wanted bool           // an input came after that
 	ends   *recent[Place] // by number
 
+	naming naming
+
 	boundaries []events.Boundary // that were not taken back, the newest last
 	compacted  Place             // a compaction that nobody asked for, with no answer behind it
 
@@ -64,6 +66,9 @@ type endedTurn struct {
 	at     Place
 	failed bool
 	goesOn bool // it stopped before the model was done
+
+	completed bool
+	settings  *events.Effective // nil if the log did not say
 }
 
 func newHistory(k events.Key, o Options, s *schemas, found *[]Violation) *history {
@@ -122,16 +127,20 @@ func (h *history) event(e events.Event, index int) {
 		if h.here.Rev != 1 || index != 0 {
 			h.breaks(RuleChain, h.last, "chat.created is not the first event of the log")
 		}
+		h.naming.given = e.Title != ""
 	case events.ChatInherited:
 		if h.here.Rev != 1 || index != 0 {
 			h.breaks(RuleChain, h.last, "chat.created is not the first event of the log")
 		}
 		h.stay()
+		h.naming.given = h.naming.given || e.Title != ""
 	case events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
 		h.erasureEvent(e)
 	case events.ChatConfigured:
 		h.modes.also(e.Settings.Approval)
-	case events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
+	case events.ChatTitled:
+		h.chatTitled(e)
+	case events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted:
 		// Nothing beyond what their commit says.
 	case events.InputAccepted:

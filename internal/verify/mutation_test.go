@@ -24,7 +24,7 @@ func mutations() []mutation {
 		questionMutations(), actionMutations(), contextMutations(),
 		approvalMutations(),
 		agentMutations(),
-		branchMutations(), planMutations(), reviewMutations(),
+		branchMutations(), planMutations(), reviewMutations(), titleMutations(),
 		erasureMutations(),
 	)
 }

@@ -36,7 +36,7 @@ type step struct {
 
 	until           *events.Boundary // what a summary is about
 	call            *events.CallID   // what a review is about
-	said            string           // the text of a review
+	said            string           // the text of a review, or of a title
 	done            bool             // what came of a summary was said
 	afterCompaction bool             // the failure is followed by another attempt then
 	compactions     int              // of the turn, when it failed
@@ -66,6 +66,9 @@ func (h *history) stepRequested(e events.StepRequested) {
 	}
 	if e.Call != nil {
 		h.reviewRequested(e)
+	}
+	if e.Purpose == events.PurposeTitle {
+		h.titleStep(e)
 	}
 	if e.Step.Turn == 0 {
 		h.asideRequested(e)
@@ -251,6 +254,9 @@ func (h *history) stepFailed(e events.StepFailed) {
 	}
 	if s.call != nil {
 		h.breaks(RuleAttempts, Place{}, "the review of call %s failed and is to be tried again", s.call)
+	}
+	if s.purpose == events.PurposeTitle {
+		h.breaks(RuleAttempts, Place{}, "step %s brought no title and is to be tried again", s.id)
 	}
 	if !e.Class.Retryable() {
 		h.breaks(RuleAttempts, Place{}, "attempt %d of step %s failed with %s and is to be tried again", e.Attempt, e.Step, e.Class)

@@ -188,7 +188,7 @@ func (h *history) turnCompleted(e events.TurnCompleted) {
 		h.breaks(RuleOutcomes, t.stopAfter, "turn %d has called a tool that ends it and finishes %s", e.Turn, e.Finish)
 	}
 	goesOn := e.Finish == events.FinishMaxSteps || e.Finish == events.FinishLength || e.Finish == events.FinishStopAfterTool
-	h.endTurn(e.Totals, endedTurn{goesOn: goesOn})
+	h.endTurn(e.Totals, endedTurn{goesOn: goesOn, completed: true, settings: t.settings})
 }
 
 // finished reports whether the open turn can end like that, and if not, what is
