@@ -59,7 +59,7 @@ func (s State) summaryRequest(until events.Boundary) model.Request {
 	if r.MaxOutputTokens > 0 {
 		r.MaxOutputTokens = max(r.MaxOutputTokens, minSummaryTokens)
 	}
-	c := s.newView(r.Model)
+	c := newView(r.Model)
 	v := s.scope()
 	if v.begin != nil && len(v.begin.Summary) > 0 {
 		c.messages = append(c.messages, summaryMessage(v.begin.Summary))
@@ -109,8 +109,9 @@ func (s State) isFull() (full, over bool) {
 	return size > settings.Window/100*int64(at)+settings.Window%100*int64(at)/100, size > settings.Window
 }
 
-// nextAnswer asks the model, or first has the context compacted. Between two
-// compactions that nobody asked for something is answered; a context that is too
+// nextAnswer asks the model, or first has the context compacted: by leaving out old
+// outputs, and by a summary if it is still full without them. Between two of the
+// same kind that nobody asked for something is answered; a context that is too
 // large all the same fails its turn.
 func (s State) nextAnswer() events.Event {
 	if !s.compacts() {
@@ -128,16 +129,18 @@ func (s State) nextAnswer() events.Event {
 	return s.newStep(events.PurposeAnswer)
 }
 
-// again is what follows an attempt whose request was too large: a summary, and
-// when there is one, the next attempt.
+// again is what follows an attempt whose request was too large: old outputs are
+// left out, or there is a summary, and then the next attempt.
 func (s State) again(t *turn, st *step) events.Event {
-	if !s.f.Compacted {
+	full, over := s.isFull()
+	leftOut := s.f.LeftOut > st.Rev // behind that attempt
+	if !s.f.Compacted && (full || !leftOut) {
 		if e, ok := s.shorter(); ok {
 			return e
 		}
-		return s.tooLarge()
+		over = over || !leftOut
 	}
-	if _, over := s.isFull(); over {
+	if over {
 		return s.tooLarge()
 	}
 	return s.nextAttempt(t.Number, st)
@@ -152,7 +155,7 @@ func (s State) helps(class events.ErrorClass, st *step, attempt int) bool {
 	if !s.compacts() || s.f.Compacted {
 		return false
 	}
-	_, ok := s.split()
+	_, ok := s.shorter()
 	return ok
 }
 
@@ -164,8 +167,14 @@ func (s State) tooLarge() events.Event {
 	}
 }
 
-// shorter is what makes the context shorter, if anything can.
+// shorter is what makes the context shorter, if anything can: old outputs are left
+// out, or, when they are or that is not worth it, a summary is asked for.
 func (s State) shorter() (events.Event, bool) {
+	if s.f.LeftOut == 0 {
+		if e, ok := s.masking(); ok {
+			return e, true
+		}
+	}
 	until, ok := s.split()
 	if !ok {
 		return nil, false
@@ -230,7 +239,7 @@ type unit struct {
 // no model has answered yet, from the index unanswered on.
 func (s State) units() (list []unit, messages []model.Message, unanswered int) {
 	v := s.scope()
-	c := s.newView(s.effective(s.tip()).Model)
+	c := newView(s.effective(s.tip()).Model)
 	if v.begin != nil && len(v.begin.Summary) > 0 {
 		c.messages = append(c.messages, summaryMessage(v.begin.Summary))
 	}

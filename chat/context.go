@@ -12,11 +12,13 @@ import (
 const ringBoundaries = 32
 
 // boundary is where what models are shown begins, behind what it names. One that
-// has no summary was made by clearing.
+// has no summary was made by clearing. With calls it only leaves their outputs out,
+// and what is shown begins where it did.
 type boundary struct {
 	events.Boundary
 
-	Summary []events.Part `json:"summary,omitempty"`
+	Summary []events.Part   `json:"summary,omitempty"`
+	Masked  []events.CallID `json:"masked,omitempty"`
 }
 
 // measured is what the newest answer's call took, as its provider counted it. It
@@ -26,10 +28,27 @@ type measured struct {
 	Tokens int64         `json:"tokens"` // 0: nothing was counted
 }
 
-// boundary is the newest boundary of the path, nil if there is none.
+// boundary is the newest boundary of the path behind which what is shown begins,
+// nil if there is none.
 func (s State) boundary() *boundary {
 	for _, b := range slices.Backward(s.f.Boundaries) {
-		if s.onPath(b.Turn) {
+		if len(b.Masked) == 0 && s.onPath(b.Turn) {
+			return b
+		}
+	}
+	return nil
+}
+
+// undoable is what was last done about what models are shown on the path, nil if
+// nothing was. Outputs are left out of every path that has the call: a path with a
+// later one of those calls has the first, too.
+func (s State) undoable() *boundary {
+	for _, b := range slices.Backward(s.f.Boundaries) {
+		turn := b.Turn
+		if len(b.Masked) > 0 {
+			turn = b.Masked[0].Turn
+		}
+		if s.onPath(turn) {
 			return b
 		}
 	}
@@ -105,39 +124,45 @@ func (v scope) ending(c *view) {
 }
 
 // newView collects what the model of that name is to see.
-func (s State) newView(name string) *view {
-	return &view{model: name, masked: s.f.Masked, messages: []model.Message{}}
+func newView(name string) *view {
+	return &view{model: name, messages: []model.Message{}}
 }
 
 // compact folds what models are shown in place of what was said.
 func (s *State) compact(e events.ContextCompacted) {
-	if e.Step != nil {
-		s.done(*e.Step, "", "")
-		s.bound(e.Boundary, e.Summary)
+	if e.Step == nil {
+		s.mask(e)
+		return
 	}
-	if len(e.Masked) > 0 {
-		s.f.Masked = append(slices.Clone(s.f.Masked), e.Masked...)
-	}
-	s.f.Measured = measured{}
+	s.done(*e.Step, "", "")
+	s.bound(e.Boundary, e.Summary)
 	if s.f.Current != nil {
 		s.f.Compacted = true
 	}
 }
 
 func (s *State) bound(b events.Boundary, summary []events.Part) {
-	ring := s.f.Boundaries
-	if len(ring) == ringBoundaries {
-		ring = ring[1:]
-	}
-	s.f.Boundaries = with(ring, &boundary{Boundary: b, Summary: summary})
+	s.bounded(&boundary{Boundary: b, Summary: summary})
 	s.f.Measured = measured{}
 }
 
-// unbound takes the newest boundary of the path back.
+func (s *State) bounded(b *boundary) {
+	ring := s.f.Boundaries
+	if len(ring) == ringBoundaries {
+		ring = ring[1:] // its outputs stay left out
+	}
+	s.f.Boundaries = with(ring, b)
+}
+
+// unbound takes the newest boundary of the path back, or has the outputs shown
+// again that were left out since.
 func (s *State) unbound() {
-	newest := s.boundary()
+	newest := s.undoable()
 	s.f.Boundaries = slices.DeleteFunc(slices.Clone(s.f.Boundaries), func(b *boundary) bool { return b == newest })
 	s.f.Measured = measured{}
+	if len(newest.Masked) > 0 {
+		s.setMasked(newest.Masked, false)
+	}
 }
 
 // done closes a step whose use stands in an event of its own. With a class that
@@ -154,17 +179,14 @@ func (s *State) done(id events.StepID, class events.ErrorClass, message string) 
 // misfitCompaction judges the outcome of a summary, or of masking.
 func (s State) misfitCompaction(e events.ContextCompacted) string {
 	if e.Step == nil {
-		if _, asked := s.pending(); asked != nil || len(e.Summary) > 0 {
-			return "the context is compacted by no step"
-		}
-		return ""
+		return s.misfitMasking(e)
 	}
 	st := s.step(*e.Step)
 	if st == nil || st.Purpose != events.PurposeSummary || st.Phase != phaseCompleted {
 		return "step " + e.Step.String() + " has written no summary"
 	}
-	if len(e.Summary) == 0 {
-		return "the summary of step " + e.Step.String() + " says nothing"
+	if len(e.Summary) == 0 || len(e.Masked) > 0 {
+		return "the summary of step " + e.Step.String() + " says nothing, or something else is left out with it"
 	}
 	return s.misfitBoundary(e.Boundary)
 }
@@ -197,7 +219,7 @@ func (s State) misfitClear(e events.ContextCleared) string {
 }
 
 func (s State) misfitRestore(e events.ContextRestored) string {
-	if b := s.boundary(); b == nil || b.Boundary != e.Boundary {
+	if b := s.undoable(); b == nil || b.Boundary != e.Boundary {
 		return "the boundary " + events.StepID(e.Boundary).String() + " is not the newest, so it cannot be undone"
 	}
 	return ""

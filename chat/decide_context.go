@@ -60,7 +60,7 @@ func decideRestore(s State, c Command) Decision {
 	if no := s.busyContext(c); no != nil {
 		return *no
 	}
-	b := s.boundary()
+	b := s.undoable()
 	if b == nil {
 		return noted(c, 0)
 	}

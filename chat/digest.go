@@ -21,7 +21,7 @@ func (s State) answerDigest() (events.Digest, int64) {
 	name := settings.Model
 	v := s.scope()
 	h := s.hashed.past(s, v, name)
-	c := s.newView(name)
+	c := newView(name)
 	v.ending(c)
 	h.messages(c.messages)
 	h.messages(instructed(settings))
@@ -30,7 +30,7 @@ func (s State) answerDigest() (events.Digest, int64) {
 
 // hashed remembers how far the past was hashed. It is shared by the states of
 // one chat; a state whose path is another one finds what both paths begin with,
-// if that is marked, or nothing.
+// if that is marked, or nothing. Where outputs are left out, another one begins.
 type hashed struct {
 	mu    sync.Mutex
 	marks [2]mark // the newer first; two, since a decision may not be committed
@@ -40,7 +40,6 @@ type hashed struct {
 type mark struct {
 	settings events.Digest
 	begin    *boundary // behind which it begins
-	masked   int       // how many calls were masked
 	last     *turn     // nil: nothing is marked
 	turns    int
 	state    []byte // of the hash
@@ -53,11 +52,11 @@ type mark struct {
 func (m *hashed) past(s State, v scope, name string) prefix {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	next := mark{settings: s.tip().Settings, begin: v.begin, masked: len(s.f.Masked), turns: len(v.turns)}
+	next := mark{settings: s.tip().Settings, begin: v.begin, turns: len(v.turns)}
 	p, done := m.resume(next, v.turns)
 	if done == 0 {
 		p = newPrefix(promptHead(s))
-		c := s.newView(name)
+		c := newView(name)
 		v.opening(c)
 		p.messages(c.messages)
 	}
@@ -65,7 +64,7 @@ func (m *hashed) past(s State, v scope, name string) prefix {
 		return p
 	}
 	for _, t := range v.turns[done:] {
-		p.messages(t.messages(name, s.f.Masked))
+		p.messages(t.messages(name))
 	}
 	next.last, next.state, next.size, next.count = v.turns[len(v.turns)-1], p.state(), p.size, p.count
 	m.marks[1] = m.marks[0]
@@ -78,7 +77,7 @@ func (m *hashed) past(s State, v scope, name string) prefix {
 func (m *hashed) resume(next mark, past []*turn) (prefix, int) {
 	best := mark{}
 	for _, k := range m.marks {
-		same := k.settings == next.settings && k.begin == next.begin && k.masked == next.masked
+		same := k.settings == next.settings && k.begin == next.begin
 		if k.last != nil && same && k.turns <= len(past) && past[k.turns-1] == k.last && k.turns > best.turns {
 			best = k
 		}

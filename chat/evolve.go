@@ -145,10 +145,10 @@ func (s *State) fold(e events.Event) {
 		s.done(e.Step, e.Class, e.Message)
 	case events.ContextCleared:
 		s.bound(e.Boundary, nil)
-		s.f.Compacted = false
+		s.f.Compacted, s.f.LeftOut = false, 0
 	case events.ContextRestored:
 		s.unbound()
-		s.f.Compacted = false
+		s.f.Compacted, s.f.LeftOut = false, 0
 	case events.ToolRequested:
 		s.call(e.Call).Requested = &requested{
 			Rev: s.f.Rev, Group: e.Group, Manifest: e.Manifest, Idempotent: e.Idempotent,
@@ -280,7 +280,8 @@ func (s *State) completeStep(e events.StepCompleted) {
 		})
 	}
 	t.Calls += len(st.Calls)
-	s.f.Measured, s.f.Compacted = measured{Step: e.Step, Tokens: counted(e.Usage)}, false
+	s.f.Measured = measured{Step: e.Step, Tokens: counted(e.Usage)}
+	s.f.Compacted, s.f.LeftOut = false, 0
 }
 
 func (s *State) failStep(e events.StepFailed) {

@@ -19,7 +19,6 @@ const PromptRules = 1
 const (
 	placeholderInput  = "(empty message)"
 	placeholderResult = "(no output)"
-	placeholderMasked = "(This output was left out to save room. Call the tool again if it is needed.)"
 )
 
 // Prompt is what the model of the turn at the tip gets to read: the path of turns
@@ -33,13 +32,13 @@ func Prompt(s State) model.Request {
 	v := s.scope()
 	messages := 0
 	for _, past := range v.turns {
-		messages += len(past.messages(r.Model, s.f.Masked))
+		messages += len(past.messages(r.Model))
 	}
-	c := s.newView(r.Model)
+	c := newView(r.Model)
 	c.messages = make([]model.Message, 0, messages+roomForTurn)
 	v.opening(c)
 	for _, past := range v.turns {
-		c.messages = append(c.messages, past.messages(r.Model, s.f.Masked)...)
+		c.messages = append(c.messages, past.messages(r.Model)...)
 	}
 	v.ending(c)
 	c.messages = append(c.messages, instructed(s.effective(s.tip()))...)
@@ -70,32 +69,30 @@ const roomForTurn = 4
 type shown struct {
 	mu       sync.Mutex
 	model    string // for which it was made last
-	masked   int    // how many calls were masked then
 	messages []model.Message
 	tokens   int64 // of the messages, as far as can be estimated
 }
 
 // messages is the view that a model has of an ended turn. It is shared: only to
 // be read.
-func (t *turn) messages(name string, masked []events.CallID) []model.Message {
-	messages, _ := t.seen(name, masked)
+func (t *turn) messages(name string) []model.Message {
+	messages, _ := t.seen(name)
 	return messages
 }
 
 // tokens estimates those messages.
-func (t *turn) tokens(name string, masked []events.CallID) int64 {
-	_, tokens := t.seen(name, masked)
+func (t *turn) tokens(name string) int64 {
+	_, tokens := t.seen(name)
 	return tokens
 }
 
-func (t *turn) seen(name string, masked []events.CallID) ([]model.Message, int64) {
+func (t *turn) seen(name string) ([]model.Message, int64) {
 	t.shown.mu.Lock()
 	defer t.shown.mu.Unlock()
-	if t.shown.messages == nil || t.shown.model != name || t.shown.masked != len(masked) {
-		v := view{model: name, masked: masked, messages: []model.Message{}}
+	if t.shown.messages == nil || t.shown.model != name {
+		v := view{model: name, messages: []model.Message{}}
 		v.part(t, wholeTurn, maxNumber)
-		t.shown.model, t.shown.masked = name, len(masked)
-		t.shown.messages, t.shown.tokens = v.messages, tokensOf(v.messages)
+		t.shown.model, t.shown.messages, t.shown.tokens = name, v.messages, tokensOf(v.messages)
 	}
 	return t.shown.messages, t.shown.tokens
 }
@@ -103,7 +100,6 @@ func (t *turn) seen(name string, masked []events.CallID) ([]model.Message, int64
 // view collects messages.
 type view struct {
 	model    string
-	masked   []events.CallID // whose outputs are left out
 	messages []model.Message
 }
 
@@ -182,7 +178,7 @@ func (v *view) step(t *turn, st *step) {
 				p.Arguments = emptyArguments // the result tells the model what was wrong
 			}
 		}
-		results = append(results, v.result(t.callID(st, &c), c, *p))
+		results = append(results, resultOf(c, *p))
 	}
 	if len(parts) > 0 {
 		v.messages = append(v.messages, model.Message{Role: model.RoleAssistant, Parts: parts})
@@ -192,10 +188,10 @@ func (v *view) step(t *turn, st *step) {
 	}
 }
 
-func (v *view) result(id events.CallID, c call, p events.Part) model.Result {
+func resultOf(c call, p events.Part) model.Result {
 	parts := visible(c.Result.Parts)
-	if slices.Contains(v.masked, id) {
-		parts = []events.Part{events.Text(placeholderMasked)}
+	if c.Masked {
+		parts = []events.Part{events.Text(c.placeholder())}
 	}
 	if len(parts) == 0 {
 		parts = []events.Part{events.Text(placeholderResult)}

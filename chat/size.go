@@ -30,12 +30,12 @@ func (s State) size() int64 {
 
 // shownTokens estimates the messages that are shown.
 func (s State) shownTokens(v scope, name string) int64 {
-	c := s.newView(name)
+	c := newView(name)
 	v.opening(c)
 	v.ending(c)
 	n := tokensOf(c.messages)
 	for _, t := range v.turns {
-		n += t.tokens(name, s.f.Masked)
+		n += t.tokens(name)
 	}
 	return n
 }
@@ -45,13 +45,13 @@ func (s State) behind(v scope, id events.StepID) (int64, bool) {
 	name := s.effective(s.tip()).Model
 	n := int64(0)
 	for t, after := range v.backward {
-		c := s.newView(name)
+		c := newView(name)
 		switch {
 		case t.Number == id.Turn:
 			c.behind(t, id.Step)
 			return n + tokensOf(c.messages), true
 		case after == wholeTurn && t.Ended != "":
-			n += t.tokens(name, s.f.Masked)
+			n += t.tokens(name)
 		default:
 			c.part(t, after, maxNumber)
 			n += tokensOf(c.messages)
@@ -73,6 +73,13 @@ func tokensOf(list []model.Message) int64 {
 		n += tokensPerMessage + tokensOfChars(chars) + images*tokensPerImage
 	}
 	return n
+}
+
+// tokensOfParts estimates what parts hold, without the message around them.
+func tokensOfParts(parts []events.Part) int64 {
+	chars, images := int64(0), int64(0)
+	count(parts, &chars, &images)
+	return tokensOfChars(chars) + images*tokensPerImage
 }
 
 // count adds what parts hold. What lies in the object store counts by its bytes.

@@ -74,11 +74,12 @@ type fields struct {
 	Inherited int `json:"inherited,omitempty"`
 
 	// Boundaries are where what models are shown begins, the newest last: of those
-	// whose turn is on the path the newest counts.
-	Boundaries []*boundary     `json:"boundaries,omitempty"`
-	Masked     []events.CallID `json:"masked,omitempty"` // calls whose outputs are shown to no model any more
-	Measured   measured        `json:"measured"`
-	Compacted  bool            `json:"compacted"` // by itself, and nothing was answered since
+	// whose turn is on the path the newest counts. Between them stands which outputs
+	// were left out, for as long as that can be undone.
+	Boundaries []*boundary `json:"boundaries,omitempty"`
+	Measured   measured    `json:"measured"`
+	Compacted  bool        `json:"compacted"`          // by a summary, by itself, and nothing was answered since
+	LeftOut    uint64      `json:"left_out,omitempty"` // rev of the commit that left outputs out, if nothing was answered since
 
 	// Stalled is a chat whose last turn failed: what waits keeps waiting until a
 	// person sends or retries.
@@ -196,6 +197,7 @@ type call struct {
 	Question *question `json:"question,omitempty"` // what it asks a person; no runner has it then
 	Asked    bool      `json:"asked,omitempty"`    // the client was asked to run it; likewise
 	Edited   bool      `json:"edited,omitempty"`   // the arguments are not the model's
+	Masked   bool      `json:"masked,omitempty"`   // its output is shown to no model
 
 	Approval  *approval  `json:"approval,omitempty"`
 	Requested *requested `json:"requested,omitempty"`

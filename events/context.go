@@ -12,8 +12,10 @@ type Boundary struct {
 // to Boundary. Nothing is open then, no call is parted from its result, and no
 // input from the answer it still waits for.
 //
-// With Masked the outputs of those calls are left out of what models are shown;
-// without a Step that is all that happened, and Boundary is where it was.
+// Without a Step nothing is summed up. Instead the outputs of the calls in Masked
+// are left out wherever those calls are shown, and a note stands in their place:
+// all of them were successful, and a model has answered since. Boundary is the
+// step of the newest of them; what is shown begins where it did.
 //
 // Before and After estimate the tokens of the messages shown. Instructions and
 // tools are not among them: they stay as they are.
@@ -21,7 +23,7 @@ type ContextCompacted struct {
 	Step     *StepID  `json:"step,omitempty"`    // in which the summary was written
 	Boundary Boundary `json:"boundary"`          // the last thing that is not shown any more
 	Summary  []Part   `json:"summary,omitempty"` // what is shown in its place
-	Masked   []CallID `json:"masked,omitempty"`  // calls whose outputs are left out
+	Masked   []CallID `json:"masked,omitempty"`  // calls whose outputs are left out, oldest first
 	Before   int64    `json:"before"`            // tokens that were shown, about
 	After    int64    `json:"after"`             // tokens that are shown now, about
 }
@@ -41,7 +43,8 @@ type ContextCleared struct {
 }
 
 // ContextRestored undoes the newest context.compacted or context.cleared of the
-// path, whose Boundary it names: models are shown again what stands before it.
+// path, whose Boundary it names: models are shown again what stands before it, or
+// the outputs that were left out.
 type ContextRestored struct {
 	Boundary Boundary `json:"boundary"` // that counts no more
 	By       string   `json:"by,omitempty"`
