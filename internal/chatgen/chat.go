@@ -20,6 +20,9 @@ var Start = events.At(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
 // fill it.
 const smallWindow = 300
 
+// largeWindow is that of the other one. Only [Chat.Pictures] fill it.
+const largeWindow = 150_000
+
 // Chat is a chat and its whole log. Messages go in, commits pile up.
 type Chat struct {
 	Live  chat.Live
@@ -41,7 +44,7 @@ func New(k events.Key) *Chat {
 	o := offer()
 	live := chat.Live{
 		Defaults: events.Settings{Model: "small", System: "Be brief."}, Tools: o.tools,
-		Windows: map[string]chat.Window{"small": {Tokens: smallWindow}},
+		Windows: map[string]chat.Window{"small": {Tokens: smallWindow}, "large": {Tokens: largeWindow}},
 	}
 	return &Chat{Live: live, Blobs: make(map[events.Digest][]byte), key: k, now: Start, schemas: o.schemas}
 }

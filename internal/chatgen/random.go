@@ -24,12 +24,14 @@ type Driver struct {
 	sent   []chat.Message // what came before, to come again
 	claims map[events.CallID][]chat.Claim
 	inputs []string
+	hoards bool            // tools give much to read, so that some of it is left out
 	handed []protocol.Work // to workers, when last looked at
 }
 
 // NewDriver drives a chat of that name.
 func NewDriver(k events.Key, chance Chance) *Driver {
 	d := DriverOf(New(k), chance)
+	d.hoards = d.yes(8)
 	d.Take(d.command(protocol.Create{V: protocol.Version, Settings: d.settings()}))
 	return d
 }
@@ -230,7 +232,10 @@ func (d *Driver) attachment() events.Part {
 
 func (d *Driver) settings() events.Settings {
 	var s events.Settings
-	if d.yes(3) {
+	if d.hoards {
+		s.Model = "large"
+	}
+	if !d.hoards && d.yes(3) {
 		s.Model = []string{"small", "large"}[d.chance.IntN(2)]
 	}
 	if d.yes(3) {
@@ -275,7 +280,12 @@ func (d *Driver) attempt(w protocol.ModelWork) chat.Message {
 		m.Interrupted, m.Partial = true, d.parts()
 		return m
 	}
-	switch n := d.chance.IntN(20); {
+	n := d.chance.IntN(20)
+	if d.hoards && w.Purpose == events.PurposeAnswer && !d.yes(4) {
+		m.Answer = &model.Answer{Parts: []events.Part{Call(ToolRead, ArgumentsValid), Call(ToolRead, ArgumentsValid)}, Stop: events.StopCalls}
+		return m
+	}
+	switch {
 	case n < 2:
 		return chat.AttemptLost{Step: w.Step, Attempt: w.Attempt, Partial: d.parts()}
 	case n < 6:
@@ -371,6 +381,9 @@ func (d *Driver) run(w protocol.ToolWork) chat.Message {
 		return d.newClaim(w.Call)
 	case n < 3:
 		return earlier[d.chance.IntN(len(earlier))] // its answer was lost
+	}
+	if d.hoards && !d.yes(5) {
+		return d.pictures(w.Call, 20+d.chance.IntN(40))
 	}
 	statuses := []events.ToolStatus{
 		events.ToolOK, events.ToolOK, events.ToolOK, events.ToolError, events.ToolTimeout, events.ToolUnknown,

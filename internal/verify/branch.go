@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -24,6 +25,7 @@ type tree struct {
 
 type branchTurn struct {
 	parent         int32
+	answered       int32 // the newest step that has answered, 0 if none has
 	failed, goesOn bool
 }
 
@@ -36,6 +38,13 @@ func (t *tree) get(number int) branchTurn {
 }
 
 func (t *tree) has(number int) bool { return number >= 1 && number <= len(t.turns) }
+
+// answer notes that a step of a turn has answered.
+func (t *tree) answer(id events.StepID) {
+	if t.has(id.Turn) {
+		t.turns[id.Turn-1].answered = int32(min(max(id.Step, 0), math.MaxInt32))
+	}
+}
 
 func (t *tree) start(e events.TurnStarted) {
 	if e.Turn == len(t.turns)+1 { // else it is reported, and nothing is known of it

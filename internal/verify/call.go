@@ -223,6 +223,7 @@ func (h *history) toolCompleted(e events.ToolCompleted) {
 		h.settledByRule(c, e)
 	}
 	c.result, c.status = h.here, e.Status
+	h.gave(c, e)
 	if tool, ok := h.turn.tool(c.name); ok && tool.StopAfter && e.Status == events.ToolOK {
 		h.turn.stopAfter = h.here
 	}

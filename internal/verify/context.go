@@ -1,10 +1,11 @@
 package verify
 
 import (
-	"slices"
+	"bytes"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/model"
 )
@@ -92,6 +93,9 @@ func (h *history) contextCompacted(e events.ContextCompacted) {
 	if s.stop == events.StopLength || s.stop == events.StopPaused {
 		h.breaks(RuleCompaction, s.closed, "the summary of step %s was cut off before its end", s.id)
 	}
+	if len(e.Masked) > 0 {
+		h.breaks(RuleCompaction, s.closed, "beside the summary of step %s %d outputs are left out", s.id, len(e.Masked))
+	}
 	if isEmpty(e.Summary) {
 		h.breaks(RuleCompaction, s.closed, "the summary of step %s says nothing", s.id)
 	}
@@ -100,22 +104,7 @@ func (h *history) contextCompacted(e events.ContextCompacted) {
 		t.compactions++
 		h.oncePerAnswer(e)
 	}
-	h.boundaries = append(h.boundaries, e.Boundary)
-	h.boundaries = h.boundaries[max(0, len(h.boundaries)-maxBoundaries):]
-}
-
-// outputsMasked judges a compaction that leaves outputs out and sums up nothing.
-func (h *history) outputsMasked(e events.ContextCompacted) {
-	if h.turn == nil {
-		h.breaks(RuleCompaction, Place{}, "outputs are left out while no turn is open")
-		return
-	}
-	h.turn.compactions++
-	if len(e.Masked) == 0 || len(e.Summary) > 0 {
-		h.breaks(RuleCompaction, Place{}, "a compaction without a step leaves out %d outputs, and sums up in %d parts", len(e.Masked), len(e.Summary))
-	}
-	h.shrinks(e)
-	h.oncePerAnswer(e)
+	h.change(change{boundary: e.Boundary})
 }
 
 func (h *history) shrinks(e events.ContextCompacted) {
@@ -124,8 +113,8 @@ func (h *history) shrinks(e events.ContextCompacted) {
 	}
 }
 
-// oncePerAnswer judges I15: between two compactions that nobody asked for
-// something is answered.
+// oncePerAnswer judges I15: between two summaries that nobody asked for something
+// is answered. One may follow when outputs were left out.
 func (h *history) oncePerAnswer(e events.Event) {
 	if h.compacted.known() {
 		h.breaks(RuleCompaction, h.compacted, "%s follows another, and nothing was answered between them", e.EventType())
@@ -152,18 +141,15 @@ func (h *history) compactionFailed(e events.ContextCompactionFailed) {
 func (h *history) contextCleared(e events.ContextCleared) {
 	h.betweenTurns(e)
 	h.within(e.Boundary, e)
-	h.boundaries = append(h.boundaries, e.Boundary)
-	h.compacted = Place{}
+	h.change(change{boundary: e.Boundary})
+	h.compacted, h.leftOut = Place{}, Place{}
 }
 
 func (h *history) contextRestored(e events.ContextRestored) {
 	h.betweenTurns(e)
-	h.compacted = Place{}
-	for i, b := range slices.Backward(h.boundaries) {
-		if b == e.Boundary {
-			h.boundaries = slices.Delete(slices.Clone(h.boundaries), i, i+1)
-			return
-		}
+	h.compacted, h.leftOut = Place{}, Place{}
+	if h.shownAgain(e.Boundary) {
+		return
 	}
 	h.breaks(RuleCompaction, Place{}, "there is no boundary %s to be taken back", events.StepID(e.Boundary))
 }
@@ -197,27 +183,38 @@ func isEmpty(parts []events.Part) bool {
 	return true
 }
 
-// contextOf judges what a compaction says of sizes, by what models were shown
-// before the commit and are shown after it, and that instructions and tools are
-// what they were.
-func (f *fold) contextOf(h *history, c events.Commit, before model.Request, after model.Request) {
-	for _, e := range c.Events {
+// contextOf judges what a compaction says of sizes, by what models are shown
+// before it and after it, and that instructions and tools are what they were.
+func (f *fold) contextOf(h *history, c events.Commit, was chat.State, hash string) {
+	for i, e := range c.Events {
 		e, ok := e.(events.ContextCompacted)
 		if !ok {
 			continue
 		}
+		before, after := chat.Prompt(upTo(was, c, i, hash)), chat.Prompt(upTo(was, c, i+1, hash))
 		if n := estimate(before.Messages); n != e.Before {
 			h.breaks(RuleCompaction, Place{}, "the context is said to have had %d tokens, and had %d", e.Before, n)
 		}
-		if n := estimate(after.Messages); n != e.After && !saysMore(c) {
+		if n := estimate(after.Messages); n != e.After {
 			h.breaks(RuleCompaction, Place{}, "the context is said to have %d tokens, and has %d", e.After, n)
 		}
-		head, was := after, before
-		head.Messages, was.Messages = instructions(after.Messages), instructions(before.Messages)
-		if string(head.Canonical()) != string(was.Canonical()) && !saysMore(c) {
+		if e.Step == nil {
+			h.leavesOut(e, before.Messages, after.Messages)
+		}
+		before.Messages, after.Messages = instructions(before.Messages), instructions(after.Messages)
+		if !bytes.Equal(before.Canonical(), after.Canonical()) {
 			h.breaks(RuleCompaction, Place{}, "a compaction changes instructions or tools")
 		}
 	}
+}
+
+// upTo is a state after the first n events of a commit.
+func upTo(s chat.State, c events.Commit, n int, hash string) chat.State {
+	if n == 0 {
+		return s
+	}
+	c.Events, c.Cause = c.Events[:n], events.Cause{} // nobody is told what came of it
+	return s.Apply(c, hash)
 }
 
 // instructions are the messages that nobody said.
@@ -231,19 +228,6 @@ func instructions(list []model.Message) []model.Message {
 	return found
 }
 
-// saysMore reports whether the commit also lets an input in, which is shown then.
-func saysMore(c events.Commit) bool {
-	for _, e := range c.Events {
-		switch e.(type) {
-		case events.TurnStarted, events.InputSteered:
-			return true
-		default:
-			// Nothing that is shown.
-		}
-	}
-	return false
-}
-
 // estimate counts tokens as the rules do where no provider has: four characters
 // each, four more for a message, a thousand for an image.
 func estimate(list []model.Message) int64 {
@@ -252,25 +236,28 @@ func estimate(list []model.Message) int64 {
 		if m.Instruction {
 			continue // it stays as it is
 		}
-		chars := int64(0)
 		parts := append([]events.Part(nil), m.Parts...)
 		for _, r := range m.Results {
-			chars += int64(utf8.RuneCountInString(r.Name))
-			parts = append(parts, r.Parts...)
+			parts = append(append(parts, events.Text(r.Name)), r.Parts...)
 		}
-		for _, p := range parts {
-			switch {
-			case p.Type == events.PartImage:
-				sum += 1000
-			case p.Type == events.PartFile || p.Type == events.PartSource:
-				chars += int64(len(p.Name + p.Title + p.URL))
-			case p.Blob != "":
-				chars += p.Bytes
-			default:
-				chars += int64(utf8.RuneCountInString(p.Text+p.Arguments)) + int64(len(p.JSON)+len(p.Opaque)+len(p.Name))
-			}
-		}
-		sum += 4 + (chars+3)/4
+		sum += 4 + estimateParts(parts)
 	}
 	return sum
+}
+
+func estimateParts(parts []events.Part) int64 {
+	sum, chars := int64(0), int64(0)
+	for _, p := range parts {
+		switch {
+		case p.Type == events.PartImage:
+			sum += tokensPerPic
+		case p.Type == events.PartFile || p.Type == events.PartSource:
+			chars += int64(len(p.Name + p.Title + p.URL))
+		case p.Blob != "":
+			chars += p.Bytes
+		default:
+			chars += int64(utf8.RuneCountInString(p.Text+p.Arguments)) + int64(len(p.JSON)+len(p.Opaque)+len(p.Name))
+		}
+	}
+	return sum + (chars+3)/4
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
-	"github.com/everturn/everturn/model"
 )
 
 // fold is a chat's state, folded thrice: as it is, with every commit's clock
@@ -38,10 +37,7 @@ func (f *fold) read(h *history, c events.Commit, e Entry) {
 	hash := events.Hash(e.Commit)
 	f.buried(c)
 	compacts := slices.ContainsFunc(c.Events, func(e events.Event) bool { return e.EventType() == events.ContextCompacted{}.EventType() })
-	var shown model.Request
-	if compacts {
-		shown = chat.Prompt(f.state)
-	}
+	was := f.state
 	f.apply(c, hash)
 	if wrong := f.state.Wrong(); wrong != "" {
 		f.over = true
@@ -51,7 +47,7 @@ func (f *fold) read(h *history, c events.Commit, e Entry) {
 		return
 	}
 	if compacts {
-		f.contextOf(h, c, shown, chat.Prompt(f.state))
+		f.contextOf(h, c, was, hash)
 	}
 	ended := false
 	for _, event := range c.Events {

@@ -48,8 +48,10 @@ type history struct {
 
 	naming naming
 
-	boundaries []events.Boundary // that were not taken back, the newest last
-	compacted  Place             // a compaction that nobody asked for, with no answer behind it
+	changes   []change // of what models are shown, that were not taken back, the newest last
+	compacted Place    // a summary that nobody asked for, with no answer behind it
+	leftOut   Place    // outputs were, with no answer behind it
+	outputs   []output // of tools, in the order of their calls
 
 	effects effectsOfChat
 	fold    fold

@@ -21,7 +21,7 @@ func mutations() []mutation {
 	return slices.Concat(
 		chainMutations(), turnMutations(), outcomeMutations(), stepMutations(), callMutations(), licenceMutations(),
 		orderMutations(), resultMutations(), restMutations(), limitMutations(), endMutations(), busyMutations(), inheritMutations(),
-		questionMutations(), actionMutations(), contextMutations(),
+		questionMutations(), actionMutations(), contextMutations(), maskingMutations(),
 		approvalMutations(),
 		agentMutations(),
 		branchMutations(), planMutations(), reviewMutations(), titleMutations(),

@@ -216,7 +216,8 @@ func (h *history) stepCompleted(e events.StepCompleted) {
 		return
 	}
 	h.turn.calls += len(s.calls)
-	h.compacted = Place{}
+	h.compacted, h.leftOut = Place{}, Place{}
+	h.tree.answer(e.Step)
 	if !isFinal(e.Stop) || len(s.calls) > 0 {
 		return
 	}

@@ -1,0 +1,210 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/everturn/everturn/chat"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
+)
+
+// Tokens of outputs of tools.
+const (
+	keptOutputs  = 50_000 // the newest, which are never left out
+	fewOutputs   = 75_000 // of which none is left out
+	tokensPerPic = 1000
+)
+
+// output is what a successful call of a tool gave.
+type output struct {
+	id     events.CallID
+	at     Place
+	tokens int64
+	masked Place // where it was left out
+}
+
+// change is what was done about what models are shown, and not taken back: a
+// boundary, or outputs were left out.
+type change struct {
+	boundary events.Boundary
+	masked   []events.CallID
+}
+
+func compareCalls(a, b events.CallID) int {
+	return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Step, b.Step), cmp.Compare(a.Ordinal, b.Ordinal))
+}
+
+// gave notes what a call of a tool gave, for as long as that may be left out.
+func (h *history) gave(c *call, e events.ToolCompleted) {
+	if e.Status != events.ToolOK || e.IsError || chat.IsBuiltIn(c.name) {
+		return
+	}
+	i, known := h.output(e.Call)
+	if !known {
+		h.outputs = slices.Insert(h.outputs, i, output{id: e.Call, at: h.here, tokens: estimateParts(e.Parts)})
+	}
+}
+
+// output is where a call's output is, or would be.
+func (h *history) output(id events.CallID) (int, bool) {
+	return slices.BinarySearchFunc(h.outputs, id, func(o output, id events.CallID) int { return compareCalls(o.id, id) })
+}
+
+// outputsMasked judges a compaction that leaves outputs out and sums up nothing.
+func (h *history) outputsMasked(e events.ContextCompacted) {
+	t := h.turn
+	if t == nil {
+		h.breaks(RuleCompaction, Place{}, "outputs are left out while no turn is open")
+		return
+	}
+	t.compactions++
+	if len(e.Masked) == 0 || len(e.Summary) > 0 {
+		h.breaks(RuleCompaction, Place{}, "a compaction without a step leaves out %d outputs, and sums up in %d parts", len(e.Masked), len(e.Summary))
+		return
+	}
+	if s := t.open(); s != nil {
+		h.breaks(RuleCompaction, s.requested, "outputs are left out while step %s is under way", s.id)
+	}
+	if t.step != nil {
+		for _, open := range t.step.openCalls() {
+			h.breaks(RuleCompaction, t.step.closed, "outputs are left out while %s has no result", describe(open.id, "call"))
+		}
+	}
+	if newest := e.Masked[len(e.Masked)-1]; e.Boundary != (events.Boundary{Turn: newest.Turn, Step: newest.Step}) {
+		h.breaks(RuleCompaction, Place{}, "outputs up to %s are left out, and the boundary is %s", describe(newest, "call"), events.StepID(e.Boundary))
+	}
+	h.shrinks(e)
+	if before := cmp.Or(h.leftOut, h.compacted); before.known() {
+		h.breaks(RuleCompaction, before, "outputs are left out after a compaction, and nothing was answered between them")
+	}
+	h.leftOut = h.here
+	h.maskable(e.Masked)
+	h.change(change{boundary: e.Boundary, masked: e.Masked})
+}
+
+// maskable judges the calls whose outputs are left out: they were successful, on
+// the path, and read; and so much of what is newer stays.
+func (h *history) maskable(masked []events.CallID) {
+	path := h.path()
+	total, kept := int64(0), int64(0)
+	for _, o := range h.outputs {
+		if !path.turns[o.id.Turn] || o.masked.known() {
+			continue
+		}
+		total += o.tokens
+		if compareCalls(o.id, masked[len(masked)-1]) > 0 {
+			kept += o.tokens
+		}
+	}
+	if kept < keptOutputs || total <= fewOutputs {
+		h.breaks(RuleCompaction, Place{}, "of %d tokens of outputs only the newest %d stay", total, kept)
+	}
+	last := events.CallID{}
+	for _, id := range masked {
+		i, known := h.output(id)
+		switch what := describe(id, "call"); {
+		case !known || !path.turns[id.Turn]:
+			h.breaks(RuleCompaction, Place{}, "the output of %s is left out, and there is none", what)
+		case h.outputs[i].masked.known():
+			h.breaks(RuleCompaction, h.outputs[i].masked, "the output of %s is left out twice", what)
+		case !path.answered(id):
+			h.breaks(RuleCompaction, h.outputs[i].at, "the output of %s is left out, and no model has read it", what)
+		case compareCalls(last, id) >= 0:
+			h.breaks(RuleCompaction, h.outputs[i].at, "the output of %s is left out behind that of %s", what, describe(last, "call"))
+		}
+		if known {
+			h.outputs[i].masked = h.here
+		}
+		last = id
+	}
+}
+
+// path is the turns from the root to the open one, and the newest step on it that
+// has answered.
+type path struct {
+	turns  map[int]bool
+	newest events.StepID
+}
+
+func (h *history) path() path {
+	p := path{turns: make(map[int]bool)}
+	for number := h.turn.number; h.tree.has(number) && !p.turns[number]; number = int(h.tree.get(number).parent) {
+		p.turns[number] = true
+		if step := int(h.tree.get(number).answered); step > 0 && p.newest.Turn == 0 {
+			p.newest = events.StepID{Turn: number, Step: step}
+		}
+	}
+	return p
+}
+
+// answered reports whether something was answered behind the call's result.
+func (p path) answered(id events.CallID) bool {
+	return id.Turn < p.newest.Turn || id.Turn == p.newest.Turn && id.Step < p.newest.Step
+}
+
+// change notes what was done about what models are shown.
+func (h *history) change(c change) {
+	h.changes = append(h.changes, c)
+	h.changes = h.changes[max(0, len(h.changes)-maxBoundaries):]
+}
+
+// shownAgain takes back the newest change of that boundary, and reports whether
+// there was one.
+func (h *history) shownAgain(b events.Boundary) bool {
+	for i, c := range slices.Backward(h.changes) {
+		if c.boundary != b {
+			continue
+		}
+		h.changes = slices.Delete(slices.Clone(h.changes), i, i+1)
+		for _, id := range c.masked {
+			if at, known := h.output(id); known {
+				h.outputs[at].masked = Place{}
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// leavesOut judges what models are shown before and after outputs were left out:
+// as many messages, with the same calls and results, of which that many say
+// something else, and none that failed.
+func (h *history) leavesOut(e events.ContextCompacted, before, after []model.Message) {
+	if len(before) != len(after) {
+		h.breaks(RuleCompaction, Place{}, "%d messages were shown, and %d are since outputs are left out", len(before), len(after))
+		return
+	}
+	changed := 0
+	for i := range before {
+		was, is := before[i], after[i]
+		if len(was.Results) != len(is.Results) {
+			h.breaks(RuleCompaction, Place{}, "message %d has %d results, and %d since outputs are left out", i+1, len(was.Results), len(is.Results))
+			return
+		}
+		for j := range was.Results {
+			if isSame(resultOnly(was.Results[j]), resultOnly(is.Results[j])) {
+				continue
+			}
+			if changed++; was.Results[j].IsError {
+				h.breaks(RuleCompaction, Place{}, "the result %s is left out, and was an error", was.Results[j].WireID)
+			}
+		}
+		was.Results, is.Results = nil, nil
+		if !isSame(was, is) {
+			h.breaks(RuleCompaction, Place{}, "message %d says something else since outputs are left out", i+1)
+		}
+	}
+	if changed != len(e.Masked) {
+		h.breaks(RuleCompaction, Place{}, "%d outputs are said to be left out, and %d are", len(e.Masked), changed)
+	}
+}
+
+func resultOnly(r model.Result) model.Message {
+	return model.Message{Role: model.RoleTool, Results: []model.Result{r}}
+}
+
+func isSame(a, b model.Message) bool {
+	return bytes.Equal(a.AppendCanonical(nil), b.AppendCanonical(nil))
+}
