@@ -17,6 +17,29 @@ import (
 
 // People read everything, and where models do not any more. What a model was asked
 // for beside its answers is nothing that was said.
+func TestS10_5_PeopleSeeThatOutputsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	s := append(turns(2), []events.Event{
+		said("more", "more"), started(3, "more"),
+		events.ContextCompacted{
+			Boundary: events.Boundary{Turn: 1, Step: 1}, Masked: []events.CallID{{Turn: 1, Step: 1, Ordinal: 1}, {Turn: 1, Step: 1, Ordinal: 2}},
+			Before: 90_000, After: 60_000,
+		},
+		asked(3, 1, 1),
+	})
+	page := transcript(t, s.written())
+	if len(page.Marks) != 1 || page.Marks[0].Masked != 2 || page.Marks[0].Kind != projections.MarkCompacted {
+		t.Fatalf("marks %+v", page.Marks)
+	}
+	var text strings.Builder
+	if err := projections.NewTextWriter(&text, time.UTC).WritePage(page); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "without 2 old outputs of tools: about 60000 tokens, and not 90000") {
+		t.Errorf("written is %s", text.String())
+	}
+}
+
 func TestS10_4_PeopleSeeWhereContextsChange(t *testing.T) {
 	t.Parallel()
 	summary := events.StepID{Turn: 3, Step: 1}

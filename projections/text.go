@@ -181,6 +181,11 @@ func (t *TextWriter) marks(marks []Mark, n int) {
 		t.marked = m.Rev
 		switch m.Kind {
 		case MarkCompacted:
+			if m.Masked > 0 {
+				t.printf("\n-- the model is shown less of what stands above, without %s of tools: about %d tokens, and not %d\n",
+					count(m.Masked, "old output"), m.Tokens, m.Before)
+				continue
+			}
 			t.printf("\n-- the model is shown less of what stands above: about %d tokens, and not %d\n", m.Tokens, m.Before)
 			if m.Summary != "" {
 				t.indented("", oneLine(m.Summary))

@@ -220,7 +220,8 @@ func (v *liveView) completed(e events.StepCompleted) {
 // compacted says how much less the model is shown.
 func compacted(e events.ContextCompacted) string {
 	if e.Step == nil {
-		return fmt.Sprintf("%d outputs of tools are left out of what the model is shown: about %d tokens instead of %d", len(e.Masked), e.After, e.Before)
+		return fmt.Sprintf("the model is shown what was said before without %s of tools: about %d tokens instead of %d",
+			counted(len(e.Masked), "old output"), e.After, e.Before)
 	}
 	return fmt.Sprintf("the model is shown a summary of what was said before: about %d tokens instead of %d", e.After, e.Before)
 }

@@ -70,7 +70,7 @@ func about(e events.Event) subject {
 		return subject{step: e.Step, said: fmt.Sprintf("step %s, attempt %d", e.Step, e.Attempt)}
 	case events.ContextCompacted:
 		if e.Step == nil {
-			return subject{said: fmt.Sprintf("%d outputs left out, about %d tokens and then %d", len(e.Masked), e.Before, e.After)}
+			return subject{said: fmt.Sprintf("%d outputs of tools left out, up to %s, about %d tokens and then %d", len(e.Masked), events.StepID(e.Boundary), e.Before, e.After)}
 		}
 		return subject{step: *e.Step, said: fmt.Sprintf("up to %s, about %d tokens and then %d", events.StepID(e.Boundary), e.Before, e.After)}
 	case events.ContextCompactionFailed:
