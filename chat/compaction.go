@@ -265,7 +265,7 @@ func (s State) units() (list []unit, messages []model.Message, unanswered int) {
 		}
 		for _, st := range t.Steps {
 			if st.Number > after {
-				add(func() { c.inputs(t.steeredBefore(st.Number)); c.step(t, st) })
+				add(func() { c.inputs(t.steeredBefore(st.Number)); c.step(st) })
 				before = events.Boundary{Turn: t.Number, Step: st.Number}
 			}
 		}

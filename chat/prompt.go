@@ -114,7 +114,7 @@ func (v *view) part(t *turn, after, to int) {
 	for _, st := range t.Steps {
 		if st.Number > after && st.Number <= to {
 			v.inputs(t.steeredBefore(st.Number))
-			v.step(t, st)
+			v.step(st)
 		}
 	}
 	if next := len(t.Steps) + 1; next > after && next <= to {
@@ -127,7 +127,7 @@ func (v *view) part(t *turn, after, to int) {
 func (v *view) behind(t *turn, step int) {
 	for _, st := range t.Steps {
 		if st.Number == step {
-			v.step(t, st)
+			v.step(st)
 			v.messages = slices.DeleteFunc(v.messages, func(m model.Message) bool { return m.Role != model.RoleTool })
 		}
 	}
@@ -144,7 +144,7 @@ func (v *view) inputs(list []input) {
 	}
 }
 
-func (v *view) step(t *turn, st *step) {
+func (v *view) step(st *step) {
 	if st.Purpose != events.PurposeAnswer {
 		return // nobody was told
 	}

@@ -163,7 +163,12 @@ func (p *provider) answer(draw *rand.Rand, r model.Request, bad bool) *model.Ans
 		Stop: events.StopEnd, RawStop: "stop", Usage: events.Usage{Input: int64(draw.IntN(100)), Output: int64(draw.IntN(100))},
 		Provider: events.Provider{Name: "simulated", Model: r.Model},
 	}
-	calls := r.Model == modelCalls && len(r.Messages) < maxMessages && len(r.Tools) > 0 && chance(draw, 0.75)
+	most := maxMessages
+	if readsMuch(p.seed) {
+		most = readingMessages
+		a.Usage.Input += tokensOf(r)
+	}
+	calls := r.Model == modelCalls && len(r.Messages) < most && len(r.Tools) > 0 && chance(draw, 0.75)
 	if !calls {
 		switch draw.IntN(12) {
 		case 0: // nothing at all

@@ -149,6 +149,9 @@ func (w *world) act(ctx context.Context, p *membus.Process, name string, c toolr
 		return toolrunner.Output{}, ctx.Err()
 	}
 	text := "done"
+	if readsMuch(w.plan.seed) {
+		text = muchToRead()
+	}
 	if draw.IntN(largeOnceIn/2) == 0 {
 		text = filler(draw)
 		if draw.IntN(4) == 0 {

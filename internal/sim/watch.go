@@ -109,6 +109,10 @@ func kindOf(e events.Event) string {
 		return name + " " + string(e.Code)
 	case events.TurnCompleted:
 		return name + " " + string(e.Finish)
+	case events.ContextCompacted:
+		if e.Step == nil {
+			return name + " outputs left out"
+		}
 	case events.ApprovalResolved:
 		return name + " " + string(e.Decision) + " by " + string(e.By)
 	}

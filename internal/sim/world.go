@@ -93,6 +93,9 @@ func (w *world) ids(p *membus.Process) func() string {
 const smallWindow = 400
 
 func (w *world) windows() map[string]chat.Window {
+	if readsMuch(w.plan.seed) {
+		return readingWindows()
+	}
 	if draws(w.plan.seed, "window").IntN(4) != 0 {
 		return nil
 	}
