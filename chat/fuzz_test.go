@@ -26,7 +26,24 @@ func seedChats() []*chatgen.Chat {
 	for i := range uint64(6) {
 		list = append(list, chatgen.Log(lawful, rand.New(rand.NewPCG(i, 7)), 6+int(i)*4))
 	}
-	return list
+	return append(list, withoutOutputs())
+}
+
+// withoutOutputs is a chat in which an old output is left out.
+func withoutOutputs() *chatgen.Chat {
+	c := chatgen.New(lawful)
+	c.Live.Windows = map[string]chat.Window{"small": {Tokens: 150_000}}
+	c.Create(events.Settings{})
+	c.Send("look")
+	for step := range 3 {
+		c.Answer(chatgen.Call(chatgen.ToolRead, "{}"))
+		id := events.CallID{Turn: 1, Step: step + 1, Ordinal: 1}
+		c.Claim(id, 1)
+		c.Pictures(id, 30)
+	}
+	c.AnswerWith(model.Answer{Parts: []events.Part{events.Text("seen")}, Stop: events.StopEnd, Usage: events.Usage{Input: 120_000}})
+	c.Send("and now?")
+	return c
 }
 
 // FuzzCommand brings any command to chats in any situation. It is refused with a

@@ -89,8 +89,9 @@ type Timing struct {
 }
 
 // StepFailed closes the open attempt without an answer. With RetryAt the next
-// attempt follows then, with AfterCompaction after a summary; a crashed attempt is followed at once by the next, in
-// the same commit; else the turn fails. Nothing of the attempt's text is kept.
+// attempt follows then; with AfterCompaction after a summary, or at once where old
+// outputs of tools could be left out; a crashed attempt is followed at once by the
+// next, in the same commit; else the turn fails. Nothing of the attempt's text is kept.
 type StepFailed struct {
 	Step    StepID     `json:"step"`
 	Attempt int        `json:"attempt"`
