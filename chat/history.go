@@ -85,6 +85,7 @@ func (s State) Inherit() State {
 	s.f.Rev, s.f.Created, s.f.Decided, s.f.Commands, s.f.Forgotten, s.f.Erasure = 0, 0, 0, nil, nil, nil
 	s.f.Aside = nil   // what a model is asked for beside all turns is of use only there
 	s.f.Allowed = nil // what was approved there was approved for that chat
+	s.f.LeftOut = min(s.f.LeftOut, beforeAnyAttempt)
 	s.at = 0
 	return s
 }

@@ -16,6 +16,10 @@ const (
 	maxMaskedCalls     = 256                      // whose outputs one event leaves out
 )
 
+// beforeAnyAttempt is the rev of the first commit, in which no model is asked. It
+// stands for whatever happened in the history that a chat goes on from.
+const beforeAnyAttempt = 1
+
 // masking leaves old outputs of tools out of what is shown, false if that would
 // not save enough to be worth it. Calls keep their results, and results their
 // place: only what a result says is another.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/chatgen"
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/protocol"
 )
@@ -306,6 +307,37 @@ func TestS10_5_RestoringShowsOutputsAgain(t *testing.T) {
 			t.Error("it does not come back")
 		}
 	})
+}
+
+// Whoever goes on from a chat counts its commits anew, and knows all the same that
+// outputs were left out before.
+func TestS10_5_AForkDoesNotTakeWhatWasLeftOutForAnAnswer(t *testing.T) {
+	t.Parallel()
+	c := chatgen.New(lawful)
+	c.Live.Windows = map[string]chat.Window{"small": {CompactAt: chat.DefaultCompactAt}}
+	c.Create(events.Settings{})
+	c.Send("look")
+	for step := range 3 {
+		c.Answer(chatgen.Call(chatgen.ToolRead, chatgen.ArgumentsValid))
+		c.Claim(id(1, step+1, 1), 1)
+		c.Pictures(id(1, step+1, 1), 30)
+	}
+	c.Answer(events.Text("seen"))
+	c.Send("and now?")
+	masked(t, c.Fail(events.ClassContextTooLarge).Events)
+	c.Fail(events.ClassInvalidRequest)
+	fork := c.ForkAt(forked, c.State.Rev())
+	fork.Send("and now?")
+	list := fork.Fail(events.ClassContextTooLarge).Events
+	wants(t, list, "step.failed", "step.requested")
+	if e := find[events.StepRequested](t, list); e.Purpose != events.PurposeSummary {
+		t.Errorf("asked %+v", e)
+	}
+	fork.Answer(events.Text("notes"))
+	fork.Answer(events.Text("well"))
+	if _, running := fork.State.Running(); running {
+		t.Error("the turn does not end")
+	}
 }
 
 // A state is a value: what is left out of a newer one is still shown by an older.

@@ -1,7 +1,6 @@
 package projections
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -159,13 +158,13 @@ func (f *fold) event(e events.Event) {
 	case events.ApprovalResolved:
 		f.approvalResolved(e)
 	case events.ContextCompacted:
-		f.mark(compacted(e), compactedTurn(e))
+		f.compacted(e)
 	case events.ContextCompactionFailed:
-		f.mark(Mark{Kind: MarkFailed, Message: e.Message}, cmp.Or(e.Step.Turn, f.tip))
+		f.failed(e)
 	case events.ContextCleared:
-		f.mark(Mark{Kind: MarkCleared}, e.Boundary.Turn)
+		f.cleared(e)
 	case events.ContextRestored:
-		f.mark(Mark{Kind: MarkRestored}, e.Boundary.Turn)
+		f.restored(e)
 	case events.ToolRequested:
 		f.call(e.Call, func(c *Call) { c.Status = CallRequested })
 	case events.ToolStarted:

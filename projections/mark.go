@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,13 +18,51 @@ const (
 type turnMark struct {
 	Mark
 
-	turn int
+	turn     int
+	boundary events.Boundary // that can be taken back; of no turn if none can
 }
 
 // mark notes what changed in what models are shown on the branches of a turn.
-func (f *fold) mark(m Mark, turn int) {
-	m.After, m.Rev, m.At = len(f.messages), f.head.Rev, f.head.At
-	f.marks = append(f.marks, turnMark{Mark: m, turn: turn})
+func (f *fold) mark(m turnMark) {
+	m.After, m.Rev, m.At = cmp.Or(m.After, len(f.messages)), f.head.Rev, f.head.At
+	f.marks = append(f.marks, m)
+}
+
+// failed tells that no summary was written, where one was wanted.
+func (f *fold) failed(e events.ContextCompactionFailed) {
+	f.mark(turnMark{Mark: Mark{Kind: MarkFailed, Message: e.Message}, turn: cmp.Or(e.Step.Turn, f.tip)})
+}
+
+// cleared stands behind the turn with which it ends, also on a branch on which more
+// was said before: that is still shown there.
+func (f *fold) cleared(e events.ContextCleared) {
+	f.mark(turnMark{Mark: Mark{Kind: MarkCleared, After: f.lastOn(e.Boundary.Turn)}, turn: e.Boundary.Turn, boundary: e.Boundary})
+}
+
+// restored is on the branches of what it takes back.
+func (f *fold) restored(e events.ContextRestored) {
+	turn := e.Boundary.Turn
+	for i := range slices.Backward(f.marks) {
+		if m := &f.marks[i]; m.boundary.Turn != 0 && m.boundary == e.Boundary {
+			turn, m.boundary = m.turn, events.Boundary{}
+			break
+		}
+	}
+	f.mark(turnMark{Mark: Mark{Kind: MarkRestored}, turn: turn})
+}
+
+// lastOn is the number of the last message on the path to the end of a turn.
+func (f *fold) lastOn(turn int) int {
+	p, known := f.path(turn)
+	if !known {
+		return 0
+	}
+	for _, m := range slices.Backward(f.messages) {
+		if p.has(m.Turn) {
+			return m.N
+		}
+	}
+	return 0
 }
 
 // marksOn are those of a path. On another one models are shown what they were
@@ -51,14 +90,15 @@ func compactedTurn(e events.ContextCompacted) int {
 	return first
 }
 
-func compacted(e events.ContextCompacted) Mark {
+func (f *fold) compacted(e events.ContextCompacted) {
 	var text strings.Builder
 	for _, p := range e.Summary {
 		text.WriteString(p.Text)
 	}
-	return Mark{
+	m := Mark{
 		Kind: MarkCompacted, Before: e.Before, Tokens: e.After, Masked: len(e.Masked), Summary: events.CutText(text.String(), maxSummaryBytes),
 	}
+	f.mark(turnMark{Mark: m, turn: compactedTurn(e), boundary: e.Boundary})
 }
 
 // marksWithin are those behind the messages of a page, which follow message from

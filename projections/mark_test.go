@@ -118,7 +118,7 @@ func TestMarksAreThoseOfTheBranch(t *testing.T) {
 	for _, tt := range []struct {
 		branch int
 		after  []int
-	}{{3, []int{6}}, {0, []int{6}}} {
+	}{{3, []int{2}}, {0, []int{2}}} {
 		page, err := p.Transcript(t.Context(), ann.Tenant, projections.TranscriptRequest{Chat: ann.Chat, Branch: tt.branch})
 		if err != nil {
 			t.Fatal(err)
@@ -136,6 +136,48 @@ func TestMarksAreThoseOfTheBranch(t *testing.T) {
 		}
 		if n := strings.Count(text.String(), "shown nothing"); n != len(tt.after) {
 			t.Errorf("branch %d says %d times that nothing is shown, want %d:\n%s", tt.branch, n, len(tt.after), text.String())
+		}
+		if _, above, _ := strings.Cut(text.String(), "THREE"); strings.Contains(above, "shown nothing") {
+			t.Errorf("branch %d says that nothing is shown of what is:\n%s", tt.branch, text.String())
+		}
+	}
+}
+
+// What is taken back stands wherever that stood: outputs are shown again on each
+// branch that has one of them.
+//
+// Rule: S13.
+func TestMarksOfWhatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	behind := func(turn, parent int, more ...events.Event) []events.Event {
+		input := fmt.Sprint("i", turn)
+		start := events.TurnStarted{Turn: turn, Parent: parent, Cause: events.CauseInput, Inputs: []string{input}, Rules: 1, PromptRules: 1, At: noon}
+		return append([]events.Event{said(input, "x"), start, asked(turn, 1, 1), answered(turn, 1, events.Text("y"))}, append(more, completed(turn))...)
+	}
+	boundary := events.Boundary{Turn: 2, Step: 1}
+	s := story{
+		{created()},
+		behind(1, 0),
+		behind(2, 1, events.ContextCompacted{Boundary: boundary, Masked: []events.CallID{{Turn: 1, Step: 1, Ordinal: 1}, {Turn: 2, Step: 1, Ordinal: 1}}}),
+		{events.ContextCleared{Boundary: boundary}},
+		{events.ContextRestored{Boundary: boundary}},
+		{events.BranchSelected{Turn: 1}},
+		{events.ContextRestored{Boundary: boundary}},
+		behind(3, 1),
+	}
+	p := open(t, s.written(), nil)
+	const compacted, cleared, restored = string(projections.MarkCompacted), string(projections.MarkCleared), string(projections.MarkRestored)
+	for branch, want := range map[int][]string{2: {compacted, cleared, restored, restored}, 3: {compacted, restored}} {
+		page, err := p.Transcript(t.Context(), ann.Tenant, projections.TranscriptRequest{Chat: ann.Chat, Branch: branch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range page.Marks {
+			got = append(got, string(m.Kind))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("branch %d (-want +got):\n%s", branch, diff)
 		}
 	}
 }

@@ -19,16 +19,19 @@ type TextWriter struct {
 	err  error
 
 	begun  bool
-	marked uint64 // the rev of the newest mark that was written
-	told   int    // the newest turn whose end was written
+	marked int // the message up to which marks are written
+	told   int // the newest turn whose end was written
 }
+
+// beforeAll is before what stands before the first message.
+const beforeAll = -1
 
 // NewTextWriter writes to w, with times in that zone; nil means UTC.
 func NewTextWriter(w io.Writer, zone *time.Location) *TextWriter {
 	if zone == nil {
 		zone = time.UTC
 	}
-	return &TextWriter{w: w, zone: zone}
+	return &TextWriter{w: w, zone: zone, marked: beforeAll}
 }
 
 // WritePage writes the next page. Above the first one stands the chat's head,
@@ -175,10 +178,9 @@ func (t *TextWriter) ends(turns []Turn, n int) {
 // marks writes where models are shown something else from then on, behind message n.
 func (t *TextWriter) marks(marks []Mark, n int) {
 	for _, m := range marks {
-		if m.After > n || m.Rev <= t.marked {
+		if m.After > n || m.After <= t.marked {
 			continue
 		}
-		t.marked = m.Rev
 		switch m.Kind {
 		case MarkCompacted:
 			if m.Masked > 0 {
@@ -198,6 +200,7 @@ func (t *TextWriter) marks(marks []Mark, n int) {
 			t.printf("\n-- the model is shown again what it was shown before\n")
 		}
 	}
+	t.marked = max(t.marked, n)
 }
 
 func outcomeOf(turn Turn) string {

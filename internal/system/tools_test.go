@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,6 +69,11 @@ func (b *toolbox) note(tool string, c toolrunner.Call) {
 	b.runs[c.Chat] = append(b.runs[c.Chat], run{tool: tool, call: c.ID, key: c.Key, arguments: string(c.Arguments)})
 }
 
+// page is as much text as a result may have.
+func page(begin string) string {
+	return begin + strings.Repeat("p", max(0, events.MaxResultBytes-len(begin)))
+}
+
 // all are the tools. What each says is not important, how it is described is.
 func (b *toolbox) all() []toolrunner.Tool {
 	tool := func(m protocol.Manifest, do func(ctx context.Context, c toolrunner.Call) (string, error)) toolrunner.Tool {
@@ -92,6 +98,12 @@ func (b *toolbox) all() []toolrunner.Tool {
 			func(context.Context, toolrunner.Call) (string, error) { return "pong", nil }),
 		// Repeats its text.
 		tool(protocol.Manifest{Name: "echo", Schema: json.RawMessage(oneText), ReadOnly: true, Idempotent: true}, text),
+		// Gives as much to read as a result may have, and begins with its text.
+		tool(protocol.Manifest{Name: "page", Schema: json.RawMessage(oneText), ReadOnly: true, Idempotent: true},
+			func(ctx context.Context, c toolrunner.Call) (string, error) {
+				begin, err := text(ctx, c)
+				return page(begin), err
+			}),
 		// Says nothing at all.
 		tool(protocol.Manifest{Name: "mute", Schema: json.RawMessage(noParameters), ReadOnly: true, Idempotent: true},
 			func(context.Context, toolrunner.Call) (string, error) { return "", nil }),

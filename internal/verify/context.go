@@ -148,10 +148,14 @@ func (h *history) contextCleared(e events.ContextCleared) {
 func (h *history) contextRestored(e events.ContextRestored) {
 	h.betweenTurns(e)
 	h.compacted, h.leftOut = Place{}, Place{}
-	if h.shownAgain(e.Boundary) {
-		return
+	switch i := h.newestChange(); {
+	case i < 0:
+		h.breaks(RuleCompaction, Place{}, "there is no boundary %s to be taken back", events.StepID(e.Boundary))
+	case h.changes[i].boundary != e.Boundary:
+		h.breaks(RuleCompaction, Place{}, "boundary %s is taken back, and the newest is %s", events.StepID(e.Boundary), events.StepID(h.changes[i].boundary))
+	default:
+		h.takeBack(i)
 	}
-	h.breaks(RuleCompaction, Place{}, "there is no boundary %s to be taken back", events.StepID(e.Boundary))
 }
 
 // betweenTurns judges that what models are shown changes by hand only while

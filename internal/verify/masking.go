@@ -121,16 +121,20 @@ func (h *history) maskable(masked []events.CallID) {
 	}
 }
 
-// path is the turns from the root to the open one, and the newest step on it that
+// path is the turns from the root to one of them, and the newest step on it that
 // has answered.
 type path struct {
 	turns  map[int]bool
 	newest events.StepID
 }
 
+// path is that to the open turn, or else to the one that the next follows.
 func (h *history) path() path {
-	p := path{turns: make(map[int]bool)}
-	for number := h.turn.number; h.tree.has(number) && !p.turns[number]; number = int(h.tree.get(number).parent) {
+	p, number := path{turns: make(map[int]bool)}, h.tree.tip
+	if h.turn != nil {
+		number = h.turn.number
+	}
+	for ; h.tree.has(number) && !p.turns[number]; number = int(h.tree.get(number).parent) {
 		p.turns[number] = true
 		if step := int(h.tree.get(number).answered); step > 0 && p.newest.Turn == 0 {
 			p.newest = events.StepID{Turn: number, Step: step}
@@ -150,22 +154,31 @@ func (h *history) change(c change) {
 	h.changes = h.changes[max(0, len(h.changes)-maxBoundaries):]
 }
 
-// shownAgain takes back the newest change of that boundary, and reports whether
-// there was one.
-func (h *history) shownAgain(b events.Boundary) bool {
+// newestChange is the index of the one that was made last on the path, -1 if none
+// was. Outputs are left out wherever the call of the oldest is.
+func (h *history) newestChange() int {
+	path := h.path()
 	for i, c := range slices.Backward(h.changes) {
-		if c.boundary != b {
-			continue
+		turn := c.boundary.Turn
+		if len(c.masked) > 0 {
+			turn = c.masked[0].Turn
 		}
-		h.changes = slices.Delete(slices.Clone(h.changes), i, i+1)
-		for _, id := range c.masked {
-			if at, known := h.output(id); known {
-				h.outputs[at].masked = Place{}
-			}
+		if path.turns[turn] {
+			return i
 		}
-		return true
 	}
-	return false
+	return -1
+}
+
+// takeBack takes a change back.
+func (h *history) takeBack(i int) {
+	masked := h.changes[i].masked
+	h.changes = slices.Delete(slices.Clone(h.changes), i, i+1)
+	for _, id := range masked {
+		if at, known := h.output(id); known {
+			h.outputs[at].masked = Place{}
+		}
+	}
 }
 
 // leavesOut judges what models are shown before and after outputs were left out:

@@ -21,7 +21,30 @@ import (
 //	turn 3         both are left out again; then it is too large for its model, and summed up
 func maskingStory(t *testing.T) *chatgen.Chat {
 	t.Helper()
-	c := chatgen.New(ann)
+	return over(t, withoutOutputs(ann))
+}
+
+// maskedForkStory is a chat that goes on from that one where the model was asked
+// without the second output. It is too large at once, and summed up; then all of it
+// is restored, and the outputs are left out again.
+func maskedForkStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := withoutOutputs(events.Key{Tenant: "acme", Chat: "origin"})
+	fork := c.ForkAt(ann, uint64(nth[events.ContextCompacted](logOf(c), 2).commit+1))
+	fork.Send("three")
+	fork.Fail(events.ClassContextTooLarge)
+	fork.Answer(events.Text("notes"))
+	fork.Answer(events.Text("that was all"))
+	for range 3 {
+		fork.Command(protocol.Restore{V: protocol.Version})
+	}
+	fork.Send("four")
+	fork.Answer(events.Text("and more"))
+	return over(t, fork)
+}
+
+func withoutOutputs(k events.Key) *chatgen.Chat {
+	c := chatgen.New(k)
 	c.Live.Windows = map[string]chat.Window{"small": {Tokens: 150_000}}
 	c.Create(events.Settings{})
 	counted := events.Usage{Input: 110_000}
@@ -54,7 +77,7 @@ func maskingStory(t *testing.T) *chatgen.Chat {
 	c.Fail(events.ClassContextTooLarge)
 	c.Answer(events.Text("notes"))
 	c.Answer(events.Text("that was all"))
-	return over(t, c)
+	return c
 }
 
 // maskingMutations are those of I15 that are about outputs of tools.
@@ -115,6 +138,9 @@ func unmaskable() []broken {
 		{"changed: a summary beside outputs", changed(4, func(e *events.ContextCompacted) { e.Masked = []events.CallID{first} }), "1 outputs are left out"},
 		{"repeated: that outputs are left out", func(l log) log { return l.repeat(nth[events.ContextCompacted](l, 1)) }, "nothing was answered between them"},
 		{"repeated: that they are shown again", func(l log) log { return l.repeat(nth[events.ContextRestored](l, 3)) }, "there is no boundary"},
+		{"changed: what is taken back, to what was done before", func(l log) log {
+			return change(l, 1, func(e *events.ContextRestored) { e.Boundary = events.Boundary{Turn: 1, Step: 1} })
+		}, "and the newest is 2.2"},
 		{"swapped: leaving outputs out and the request without them", func(l log) log {
 			at := nth[events.ContextCompacted](l, 1)
 			return l.swap(at, spot{at.commit, at.event + 1})
