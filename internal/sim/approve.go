@@ -111,10 +111,11 @@ func (r *run) person() (command, bool) {
 			question := k.String() + "." + call.String()
 			n := r.answers[question]
 			draw := numbered(r.plan.seed, "answer "+question, n)
-			if n == 0 && draw.IntN(silentOnceIn) == 0 {
+			patient := r.waitsLong(k)
+			if n == 0 && draw.IntN(silentOnceIn) == 0 && !patient {
 				r.answers[question] = maxAnswers
 			}
-			if r.answers[question] >= maxAnswers {
+			if r.answers[question] >= maxAnswers && !patient {
 				continue
 			}
 			r.answers[question]++
@@ -135,6 +136,14 @@ func (r *run) person() (command, bool) {
 		}
 	}
 	return command{}, false
+}
+
+// waitsLong reports whether the chat's turn waits for people longer than a run lasts:
+// it began before the chat was told otherwise. Then people go on until they have
+// settled it.
+func (r *run) waitsLong(k events.Key) bool {
+	e, ok := r.watch.chats[k].last().Effective()
+	return ok && e.Limits.ApprovalTime() >= events.DefaultApprovalTime
 }
 
 // called puts a call that waits in the place of the one that could not be known
