@@ -151,7 +151,10 @@ func (p *powered) publish(count int, trouble func()) []*written {
 	}()
 	began := time.Now()
 	for done.Load() < int64(count) && ctx.Err() == nil {
-		time.Sleep(poll)
+		select {
+		case <-ctx.Done():
+		case <-time.After(poll):
+		}
 	}
 	p.t.Logf("%d events in %v", done.Load(), time.Since(began).Round(time.Second))
 	trouble()
@@ -174,12 +177,9 @@ func (p *powered) write(ctx context.Context, c *written, done *atomic.Int64) err
 		switch {
 		case errors.Is(err, events.ErrConflict):
 			last, err := p.pen.Log.Last(ctx, c.key)
-			if ctx.Err() != nil {
-				return nil
-			}
 			switch {
 			case err != nil:
-				return fmt.Errorf("chat %s, behind %d: %w", c.key, a.Fence, err)
+				continue // nobody can say now; the next try asks again
 			case last.Sequence < a.Fence:
 				return nil // what was acknowledged is gone: nothing is ever stored behind it
 			case last.Sequence == a.Fence:

@@ -32,7 +32,11 @@ func Read(name string, source []byte, into any, shown func(line string) string) 
 		}
 	}
 	f := &File{err: &Error{Name: name, lines: lines}}
-	if err := f.decode(source, into); err != nil && !errors.Is(err, io.EOF) {
+	switch p, err := f.decode(source, into); {
+	case p != nil:
+		f.err.Problems = []Problem{*p}
+		return nil, f.err
+	case err != nil && !errors.Is(err, io.EOF):
 		p := decoding(err)
 		if shown != nil {
 			p.Message = withoutValues(p.Message)
@@ -43,17 +47,20 @@ func Read(name string, source []byte, into any, shown func(line string) string) 
 	return f, nil
 }
 
-// decode reads the file. There are texts that the library panics on.
-func (f *File) decode(source []byte, into any) (err error) {
+// decode reads the file, unless there is a problem with it already. There are texts that the library panics on.
+func (f *File) decode(source []byte, into any) (_ *Problem, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = errors.New(noYAML)
 		}
 	}()
 	if f.tree, err = parser.ParseBytes(source, 0); err != nil {
-		return err
+		return nil, err
 	}
-	return yaml.NewDecoder(bytes.NewReader(source), yaml.Strict()).Decode(into)
+	if odd := oddity(f.tree); odd != nil {
+		return odd, nil
+	}
+	return nil, yaml.NewDecoder(bytes.NewReader(source), yaml.Strict()).Decode(into)
 }
 
 // Wrong reports a problem with what a path such as "$.streams[2].discard" names,

@@ -27,7 +27,10 @@ func TestWhatCannotBeReadIsToldWithItsLine(t *testing.T) {
 		{"no duration", "wait: a while\n", "f.yaml: time: invalid duration "},
 		{"a text for a list", "parts: one\n", "f.yaml:1:8: string was used where sequence is expected\n"},
 		{"no YAML", "parts: [\n", "f.yaml:1:8: "},
-		{"what the library panics on", "parts: ! ( ", "f.yaml: this is no YAML"},
+		{"a tag of nobody's", "name: !secret: hush\n", "f.yaml:1:7: this tag is not known"},
+		{"a tag in a list", "parts:\n  - text: !x b\n", "f.yaml:2:11: this tag is not known"},
+		{"an anchor that hides a key", "name: &secret: hush\n", "f.yaml:1:7: the name of an anchor"},
+		{"what the library panics on", "parts: !!str ( ", "f.yaml: this is no YAML"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -37,6 +40,17 @@ func TestWhatCannotBeReadIsToldWithItsLine(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestTagsAndAnchorsOfYAMLAreTaken(t *testing.T) {
+	t.Parallel()
+	var s settings
+	if _, err := yamlfile.Read("f.yaml", []byte("name: !!str 1\nparts: [{text: &same b}, {text: *same}]\n"), &s, nil); err != nil {
+		t.Fatal(err)
+	}
+	if s.Name != "1" || len(s.Parts) != 2 || s.Parts[1].Text != "b" {
+		t.Errorf("read %+v", s)
 	}
 }
 
