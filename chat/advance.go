@@ -10,8 +10,9 @@ import (
 
 // Advance returns what a state brings about by itself, in one round; the caller
 // folds it and asks again until nothing follows. Its order is the order of the
-// rules: open calls, what people want the turn to know, a stop-after tool, the
-// model's own end, the step limit, compaction, the next step.
+// rules: open calls, a stop-after tool, the model's own end, the step limit, the
+// budget, what people want the turn to know, compaction, the next step. What people
+// want it to know keeps it from ending.
 func Advance(s State, at events.Time, live Live) []events.Event {
 	t, st := s.lastStep()
 	if aside := s.f.Aside; aside != nil && aside.Phase == phaseCrashed {
@@ -40,6 +41,9 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 		if s.effective(t).NoAgent {
 			return s.withoutAgent(t)
 		}
+		if list, held := s.held(at); held {
+			return list
+		}
 		if list := s.steer(); list != nil && t.Cause != events.CauseRetry { // that one asks the same again
 			return list
 		}
@@ -52,17 +56,24 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 			return []events.Event{events.TurnFailed{Turn: t.Number, Class: st.Class, Message: st.Message, Totals: t.totals()}}
 		}
 	case phaseTooLarge:
+		if list, held := s.held(at); held {
+			return list
+		}
 		return []events.Event{s.again(t, st)}
 	case phaseInterrupted, phaseCompleted, phaseDone: // interrupted only while interrupting
 	}
 	if list, open := s.handOut(at); open {
 		return list
 	}
-	if list := s.steer(); list != nil {
+	steered := s.steer()
+	if finish := s.finished(); finish != "" && steered == nil && !t.steeredSince(st.Number) {
+		return []events.Event{s.completed(finish)}
+	}
+	if list, held := s.held(at); held {
 		return list
 	}
-	if finish := s.finished(); finish != "" && !t.steeredSince(st.Number) {
-		return []events.Event{s.completed(finish)}
+	if steered != nil {
+		return steered
 	}
 	return []events.Event{s.nextAnswer()}
 }
@@ -108,7 +119,13 @@ func (s State) meanwhile(asked *step, at events.Time) []events.Event {
 		return []events.Event{events.StepInterrupted{Step: events.StepID{Turn: t.Number, Step: asked.Number}, Attempt: asked.Attempt}}
 	}
 	if asked.Phase == phaseCrashed {
-		return []events.Event{s.nextAttempt(t.Number, asked)}
+		list, held := s.held(at)
+		if !held {
+			list = []events.Event{s.nextAttempt(t.Number, asked)}
+		}
+		if len(list) > 0 {
+			return list
+		}
 	}
 	if st == nil || st.Phase != phaseCompleted {
 		return nil

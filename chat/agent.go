@@ -58,7 +58,7 @@ func agentIn(b protocol.Body) string {
 		wish = b.Settings
 	case protocol.Fork, protocol.Import, protocol.Interrupt, protocol.Rename, protocol.Archive, protocol.Unarchive,
 		protocol.Withdraw, protocol.Regenerate, protocol.SelectBranch, protocol.Promote, protocol.EditInput, protocol.Retry, protocol.Continue,
-		protocol.Answer, protocol.ClientResult, protocol.Approve, protocol.SetMode, protocol.Erase,
+		protocol.Answer, protocol.ClientResult, protocol.Approve, protocol.SetMode, protocol.Extend, protocol.Erase,
 		protocol.Compact, protocol.Clear, protocol.Restore:
 		// Nothing is wished with them.
 	}

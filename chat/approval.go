@@ -25,6 +25,9 @@ func RulesOf(e events.Effective) int {
 	if canCompact(e) {
 		return rulesCompaction
 	}
+	if e.Budget.Limits() || e.ChatBudget.Limits() {
+		return rulesApprovals // before, no turn waited for more
+	}
 	if e.Plan || e.Titler != "" {
 		return rulesApprovals // before, no model was told, or asked for a title
 	}

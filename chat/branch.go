@@ -197,7 +197,7 @@ func decideEdit(s State, b protocol.Edit, c Command, at events.Time) Decision {
 		return rejected(c, events.CodeBadCommand, wrong, "")
 	}
 	if b.Settings != nil {
-		if wrong := InvalidSettings(*b.Settings); wrong != "" {
+		if wrong := invalidWishes(*b.Settings); wrong != "" {
 			return rejected(c, events.CodeInvalidSettings, wrong, "")
 		}
 	}

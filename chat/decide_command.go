@@ -84,6 +84,8 @@ func decideCommand(s State, c Command, at events.Time, live Live) Decision {
 		return decideApprove(s, b, c, at)
 	case protocol.SetMode:
 		return decideSetMode(s, b, c)
+	case protocol.Extend:
+		return decideExtend(s, b, c, at)
 	case protocol.Erase:
 		return decideErase(s, b, c, at)
 	case protocol.ClientResult:
@@ -131,7 +133,7 @@ func decideFirst(s State, c Command) Decision {
 		return decideInherit(s, b.Title, c)
 	case protocol.Send, protocol.Interrupt, protocol.Configure, protocol.Rename, protocol.Archive, protocol.Unarchive,
 		protocol.Withdraw, protocol.Edit, protocol.Regenerate, protocol.SelectBranch, protocol.Promote, protocol.EditInput, protocol.Retry, protocol.Continue, protocol.Answer, protocol.Approve,
-		protocol.SetMode, protocol.Erase, protocol.ClientResult, protocol.Compact, protocol.Clear, protocol.Restore:
+		protocol.SetMode, protocol.Extend, protocol.Erase, protocol.ClientResult, protocol.Compact, protocol.Clear, protocol.Restore:
 	}
 	return refused(events.CodeUnknownChat, "the chat does not exist; create it first")
 }
@@ -170,7 +172,7 @@ func decideSend(s State, b protocol.Send, c Command, at events.Time) Decision {
 		b.Settings = new(events.Settings{}.Merge(wishes(b.Settings)).Merge(events.Settings{ClientTools: b.ClientTools}))
 	}
 	if b.Settings != nil {
-		if wrong := InvalidSettings(*b.Settings); wrong != "" {
+		if wrong := invalidWishes(*b.Settings); wrong != "" {
 			return rejected(c, events.CodeInvalidSettings, wrong, "")
 		}
 	}

@@ -37,6 +37,9 @@ func decideCompact(s State, c Command) Decision {
 	if no := s.busyContext(c); no != nil {
 		return *no
 	}
+	if s.overdrawnAside() {
+		return rejected(c, events.CodeLimitReached, "the budget of the chat is used up: extend it", "")
+	}
 	if s.tip() != nil {
 		if until, ok := s.split(); ok {
 			return facts(append(s.stopAside(), s.newSummary(until))...)

@@ -38,6 +38,7 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 	case m.Answer != nil && callsIn(m.Answer.Parts) > events.MaxCallsPerStep:
 		return []events.Event{events.StepFailed{
 			Step: m.Step, Attempt: m.Attempt, Class: events.ClassTooManyCalls, Usage: m.Answer.Usage,
+			CostMicros: m.Answer.CostMicros,
 			Message: fmt.Sprintf("the model asked for %d calls in one step, at most %d are allowed",
 				callsIn(m.Answer.Parts), events.MaxCallsPerStep),
 		}}
@@ -46,6 +47,7 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 	case m.Err != nil:
 		e := events.StepFailed{
 			Step: m.Step, Attempt: m.Attempt, Class: m.Err.Class, Message: FailedMessage(m.Err.Message), Usage: m.Err.Usage,
+			CostMicros: m.Err.CostMicros,
 		}
 		e.AfterCompaction = s.helps(e.Class, st, m.Attempt)
 		if m.Err.Class.Retryable() && m.Attempt < events.MaxAttemptsPerStep && st.insists() {
@@ -54,7 +56,7 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 		return []events.Event{e}
 	}
 	// The worker stopped although nobody interrupts: as if it had gone away.
-	return lost(m.Step, m.Attempt)
+	return s.lost(m.Step, m.Attempt)
 }
 
 // insists reports whether a failure that may pass is followed by another attempt. A
@@ -72,10 +74,16 @@ func decideLost(s State, m AttemptLost) []events.Event {
 	if m.Step.Turn != 0 && s.needless(s.step(m.Step)) {
 		return []events.Event{events.StepInterrupted{Step: m.Step, Attempt: m.Attempt}}
 	}
-	return lost(m.Step, m.Attempt)
+	return s.lost(m.Step, m.Attempt)
 }
 
-func lost(step events.StepID, attempt int) []events.Event {
+func (s State) lost(step events.StepID, attempt int) []events.Event {
+	switch {
+	case step.Turn == 0 && s.overdrawnAside(): // nobody is asked again
+		return []events.Event{events.StepInterrupted{Step: step, Attempt: attempt}}
+	case s.step(step).Call != nil && !s.mayAsk(): // a person is
+		return s.unreviewed(step)
+	}
 	return []events.Event{events.StepFailed{
 		Step: step, Attempt: attempt, Class: events.ClassCrashed, Message: "the worker that asked the model went away",
 	}}
@@ -89,9 +97,9 @@ func interruptedStep(m AttemptEnded, p events.Purpose) events.StepInterrupted {
 	said := m.Partial
 	switch {
 	case m.Answer != nil:
-		said, e.Usage = m.Answer.Parts, m.Answer.Usage
+		said, e.Usage, e.CostMicros = m.Answer.Parts, m.Answer.Usage, m.Answer.CostMicros
 	case m.Err != nil:
-		e.Usage = m.Err.Usage
+		e.Usage, e.CostMicros = m.Err.Usage, m.Err.CostMicros
 	}
 	if p != events.PurposeAnswer {
 		return e
@@ -221,6 +229,13 @@ func decideTimer(s State, m TimerDue, at events.Time) []events.Event {
 		if st == nil || st.Phase != phaseWaiting || st.Attempt != m.Name.Attempt || s.InterruptingStep(m.Name.Step) {
 			return nil
 		}
+		if m.Name.Step.Turn == 0 {
+			if s.overdrawnAside() {
+				return s.stopAside()
+			}
+		} else if list, held := s.held(at); held {
+			return list // when there is more to spend the timer is set once more
+		}
 		return []events.Event{s.nextAttempt(m.Name.Step.Turn, st)}
 	case protocol.TimerDeadline:
 		c := s.call(m.Name.Call)
@@ -234,6 +249,8 @@ func decideTimer(s State, m TimerDue, at events.Time) []events.Event {
 		return s.expire(m.Name)
 	case protocol.TimerApproval:
 		return s.unanswered(m.Name.Call)
+	case protocol.TimerBudget:
+		return s.outOfTime(m.Name, at)
 	case protocol.TimerReview:
 		return s.unreviewed(m.Name.Step)
 	case protocol.TimerEnd:

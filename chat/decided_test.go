@@ -115,6 +115,9 @@ func TestACommandIsDecidedOnceHoweverLateItComesAgain(t *testing.T) {
 		protocol.VerbSetMode: {body: protocol.SetMode{V: 1, Approval: events.ApprovalAsk}, then: func(s *story) {
 			s.command(protocol.SetMode{V: 1, Approval: events.ApprovalAuto})
 		}},
+		protocol.VerbExtend: {body: protocol.Extend{V: 1, Add: events.Budget{Tokens: 5}}, then: func(s *story) {
+			s.command(protocol.Send{V: 1, Parts: []events.Part{events.Text("x")}, Settings: &events.Settings{Budget: &events.Budget{Tokens: 5}}})
+		}, rest: func(s *story) { s.answer(events.Text("X")) }},
 		protocol.VerbCompact:  {body: protocol.Compact{V: 1}, then: answered, rest: func(s *story) { s.command(protocol.Interrupt{V: 1}) }},
 		protocol.VerbClear:    {body: protocol.Clear{V: 1}, then: answered},
 		protocol.VerbRestore:  {body: protocol.Restore{V: 1}, then: func(s *story) { answered(s); s.command(protocol.Clear{V: 1}) }},

@@ -120,9 +120,10 @@ func (s *State) fold(e events.Event) {
 	case events.TurnInterruptRequested:
 		s.f.Current.Interrupted, s.f.Current.Reason = e.Due, e.Reason
 	case events.TurnCompleted:
-		s.f.Current.Finish = e.Finish
-		s.nameAfter(s.f.Current)
+		t := s.f.Current
+		t.Finish = e.Finish
 		s.endTurn(endedCompleted)
+		s.nameAfter(t)
 	case events.TurnFailed:
 		s.endTurn(endedFailed)
 		s.f.Stalled = true
@@ -137,7 +138,7 @@ func (s *State) fold(e events.Event) {
 	case events.StepInterrupted:
 		st := s.step(e.Step)
 		st.Phase, st.Parts = phaseInterrupted, e.Parts
-		s.spent(e.Step, e.Usage)
+		s.spent(e.Step, e.Usage, e.CostMicros)
 		s.endTitle(e.Step)
 	case events.ContextCompacted:
 		s.compact(e)
@@ -164,6 +165,10 @@ func (s *State) fold(e events.Event) {
 		s.resolveApproval(e)
 	case events.ModeSet:
 		s.setMode(e)
+	case events.BudgetReached:
+		s.holdTurn(e)
+	case events.BudgetExtended:
+		s.extend(e)
 	case events.AgentNamed:
 		// The settings name it, too.
 	case events.ToolCompleted:
@@ -192,6 +197,7 @@ func (s *State) acceptInput(e events.InputAccepted) {
 func (s *State) startTurn(e events.TurnStarted) {
 	t := &turn{
 		Number: e.Turn, Parent: e.Parent, Again: e.Again, Cause: e.Cause, Settings: e.Settings.Digest, Rules: e.Rules,
+		Allowance: allowance{Rev: s.f.Rev, Began: e.At},
 	}
 	for _, id := range e.Inputs {
 		if i := waitingAt(s.f.Waiting, id); i >= 0 {
@@ -264,7 +270,7 @@ func (s *State) requestStep(e events.StepRequested) {
 func (s *State) completeStep(e events.StepCompleted) {
 	st := s.step(e.Step)
 	st.Phase, st.Parts, st.Stop = phaseCompleted, e.Parts, e.Stop
-	s.spent(e.Step, e.Usage)
+	s.spent(e.Step, e.Usage, e.CostMicros)
 	if st.Purpose != events.PurposeAnswer {
 		s.endTitle(e.Step)
 		return
@@ -300,7 +306,7 @@ func (s *State) failStep(e events.StepFailed) {
 	if e.Class.Interrupted() {
 		st.Quick++
 	}
-	s.spent(e.Step, e.Usage)
+	s.spent(e.Step, e.Usage, e.CostMicros)
 	s.endTitle(e.Step)
 }
 

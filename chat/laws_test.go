@@ -214,12 +214,16 @@ func TestNothingFollowsWhenACommitIsComplete(t *testing.T) {
 	})
 }
 
+// But for one that has nothing left to spend.
 func TestAChatThatRunsOwesSomething(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		history(t, func(d *chatgen.Driver, _ chat.State, m chat.Message) {
 			turn, running := d.State.Running()
 			owed := slices.DeleteFunc(chat.Owed(d.State), isAside)
+			if _, _, waits := d.State.Held(); waits { // for a person, who may never come; calls may go on
+				return
+			}
 			if running != (len(owed) > 0) {
 				t.Fatalf("after %T: turn %d running: %t, owed: %v", m, turn, running, owed)
 			}

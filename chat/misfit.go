@@ -58,6 +58,10 @@ func (s State) misfit(e events.Event) string {
 		return s.misfitAttempt(e.Step, e.Attempt)
 	case events.StepInterrupted:
 		return s.misfitAttempt(e.Step, e.Attempt)
+	case events.BudgetReached:
+		return s.misfitHold(e)
+	case events.BudgetExtended:
+		return s.misfitExtension(e)
 	case events.ApprovalRequested:
 		return s.misfitApproval(e)
 	case events.ApprovalResolved:

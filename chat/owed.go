@@ -30,8 +30,9 @@ func (s State) owedInTurn() []protocol.Work {
 		return []protocol.Work{s.timer(name, s.f.Rev, t.Interrupted)}
 	}
 	var list []protocol.Work
-	if _, asked := s.pending(); asked != nil {
-		list = s.owedStep(t.Number, asked)
+	held := t.Allowance.Held != nil // no attempt follows then
+	if _, asked := s.pending(); asked != nil && (!held || asked.Phase != phaseWaiting) {
+		list = append(list, s.owedStep(t.Number, asked)...)
 		if asked.Call != nil && asked.Phase == phaseOpen {
 			name := protocol.TimerName{Kind: protocol.TimerReview, Step: events.StepID{Turn: t.Number, Step: asked.Number}}
 			list = append(list, s.timer(name, asked.Rev, asked.Due))
@@ -39,6 +40,9 @@ func (s State) owedInTurn() []protocol.Work {
 	}
 	if st != nil && st.Phase == phaseCompleted {
 		list = append(list, s.owedCalls(t, st)...)
+	}
+	if name, due, bounded := s.timeLeft(); bounded {
+		list = append(list, s.timer(name, t.Allowance.Rev, due))
 	}
 	return list
 }

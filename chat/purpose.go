@@ -51,10 +51,14 @@ func (s State) step(id events.StepID) *step {
 	return t.Steps[id.Step-1]
 }
 
-// spent adds what a step of the open turn used to the turn.
-func (s State) spent(id events.StepID, u events.Usage) {
+// spent adds what an attempt used to what the chat has spent, and to what the open
+// turn has if it is one of its steps.
+func (s *State) spent(id events.StepID, u events.Usage, costMicros *int64) {
+	used := spending(u, costMicros)
+	s.f.Spent = s.f.Spent.Plus(used)
 	if id.Turn != 0 {
 		s.f.Current.Usage = s.f.Current.Usage.Plus(u)
+		s.f.Current.Spent = s.f.Current.Spent.Plus(used)
 	}
 }
 

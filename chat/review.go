@@ -68,6 +68,9 @@ func (s State) reviews(at events.Time) []events.Event {
 		c := &st.Calls[i]
 		if tool, _ := findTool(settings, c.Tool); s.needsReview(t, tool, c) {
 			id := t.callID(st, c)
+			if !s.mayAsk() { // no model is, so a person is asked
+				return []events.Event{s.approvalRequested(id, at)}
+			}
 			return []events.Event{s.stepRequested(events.StepRequested{
 				Step: s.newID(), Purpose: events.PurposeReview, Attempt: 1, Call: &id, Due: at.Add(ReviewTime),
 			})}

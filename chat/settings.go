@@ -53,6 +53,9 @@ func InvalidSettings(s events.Settings) string {
 			return wrong
 		}
 	}
+	if wrong := wrongBudgets(s); wrong != "" {
+		return wrong
+	}
 	if l := s.Limits; l != nil {
 		if l.Steps < 0 || l.Steps > events.MaxStepsPerTurn {
 			return fmt.Sprintf("limits.steps: want 0 to %d", events.MaxStepsPerTurn)
@@ -65,6 +68,14 @@ func InvalidSettings(s events.Settings) string {
 		}
 	}
 	return ""
+}
+
+// invalidWishes is [InvalidSettings] for those of a single input.
+func invalidWishes(s events.Settings) string {
+	if s.ChatBudget != nil {
+		return "chat_budget: it is the chat's, and no input's"
+	}
+	return InvalidSettings(s)
 }
 
 // turnStarted is the start of the next turn, with the settings in force.
@@ -129,6 +140,7 @@ func resolve(s events.Settings, live Live, plan bool) events.Effective {
 	if e.Limits.Steps == 0 {
 		e.Limits.Steps = events.MaxStepsPerTurn
 	}
+	e.Budget, e.ChatBudget = limits(s.Budget), limits(s.ChatBudget)
 	e.Tools = offeredTools(s, live, plan)
 	if s.ClientTools != nil {
 		e.ClientTools = *s.ClientTools

@@ -89,6 +89,9 @@ func (t *turn) unsound(last int) string {
 	default:
 		return fmt.Sprintf("turn %d has ended in a way that is not known", t.Number)
 	}
+	if a := t.Allowance; a.Extended < 0 || a.Extended > maxNumber/2 {
+		return fmt.Sprintf("turn %d was extended a number of times that cannot be", t.Number)
+	}
 	for i, st := range t.Steps {
 		if st == nil || st.Number != i+1 {
 			return fmt.Sprintf("turn %d has another step than %d where that should be", t.Number, i+1)

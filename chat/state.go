@@ -54,14 +54,16 @@ type fields struct {
 	Modes    int               `json:"modes,omitempty"` // how often an approval mode was set
 	Bodies   []body            `json:"bodies,omitempty"`
 	Archived bool              `json:"archived"`
-	Plan     bool              `json:"plan,omitempty"`    // turns are to plan only, from the next one on
-	Allowed  []allowed         `json:"allowed,omitempty"` // calls that were approved for the whole chat, the newest last
-	Waiting  []input           `json:"waiting,omitempty"` // in the order they will be taken
-	Past     []*turn           `json:"past,omitempty"`    // ended turns, oldest first
-	Current  *turn             `json:"current,omitempty"` // the open turn
-	Aside    *step             `json:"aside,omitempty"`   // the step outside of any turn that is under way
-	Asides   int               `json:"asides"`            // how many steps outside of any turn there were
-	Naming   naming            `json:"naming,omitempty"`  // how far it has come to a title
+	Plan     bool              `json:"plan,omitempty"`     // turns are to plan only, from the next one on
+	Allowed  []allowed         `json:"allowed,omitempty"`  // calls that were approved for the whole chat, the newest last
+	Waiting  []input           `json:"waiting,omitempty"`  // in the order they will be taken
+	Past     []*turn           `json:"past,omitempty"`     // ended turns, oldest first
+	Current  *turn             `json:"current,omitempty"`  // the open turn
+	Aside    *step             `json:"aside,omitempty"`    // the step outside of any turn that is under way
+	Asides   int               `json:"asides"`             // how many steps outside of any turn there were
+	Naming   naming            `json:"naming,omitempty"`   // how far it has come to a title
+	Spent    events.Spending   `json:"spent"`              // by all attempts, those outside of any turn too
+	Accepted int               `json:"accepted,omitempty"` // attempts of unknown cost that were accepted for the chat
 
 	// Tip is the turn that the next one follows, 0 for none: the newest one, unless
 	// another branch was selected since that was started.
@@ -135,8 +137,12 @@ type turn struct {
 	Attempts int              `json:"attempts"`
 	Calls    int              `json:"calls,omitempty"`
 	Usage    events.Usage     `json:"usage"`
-	Ended    ending           `json:"ended"`
-	Finish   events.Finish    `json:"finish,omitempty"`
+	Spent    events.Spending  `json:"spent"`
+
+	Allowance allowance `json:"allowance"`
+
+	Ended  ending        `json:"ended"`
+	Finish events.Finish `json:"finish,omitempty"`
 
 	// Approval is the mode that was set while the turn runs; empty: that of its settings.
 	Approval events.ApprovalMode `json:"approval,omitempty"`

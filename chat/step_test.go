@@ -47,6 +47,31 @@ func TestAttempts(t *testing.T) {
 				t.Errorf("kept %.80q", got)
 			}
 		}},
+		{"what an attempt cost is recorded, whatever came of it", func(t *testing.T, s *story) {
+			used, cost := events.Usage{Input: 10, Output: 2}, new(int64(34))
+			s.send("a")
+			list := s.fail(model.Error{Class: events.ClassOverloaded, Usage: used, CostMicros: cost})
+			if e := find[events.StepFailed](t, list); e.CostMicros == nil || *e.CostMicros != 34 {
+				t.Errorf("failed: %+v", e)
+			}
+			s.tell(retryDue(1))
+			many := model.Answer{Parts: slices.Repeat([]events.Part{call("look", "{}")}, 500), Stop: events.StopCalls, Usage: used, CostMicros: cost}
+			if e := find[events.StepFailed](t, s.tell(s.ended(&many, nil))); e.CostMicros == nil || *e.CostMicros != 34 {
+				t.Errorf("failed: %+v", e)
+			}
+			for _, late := range []chat.AttemptEnded{
+				{Answer: &model.Answer{Parts: []events.Part{events.Text("b")}, Stop: events.StopEnd, Usage: used, CostMicros: cost}},
+				{Err: &model.Error{Class: events.ClassIncomplete, Usage: used, CostMicros: cost}},
+			} {
+				s.send("a")
+				s.command(protocol.Interrupt{V: 1})
+				late.Step, late.Attempt, _ = s.state.OpenAttempt()
+				if e := find[events.StepInterrupted](t, s.tell(late)); e.CostMicros == nil || *e.CostMicros != 34 {
+					t.Errorf("interrupted: %+v", e)
+				}
+			}
+			s.answers()
+		}},
 		{"S2.2 Retry-After is kept to, absurd ones are ignored", func(t *testing.T, s *story) {
 			s.send("a")
 			list := s.fail(model.Error{Class: events.ClassRateLimit, RetryAfter: 30 * time.Second})

@@ -59,9 +59,10 @@ func (s *State) asked(p events.Purpose) {
 }
 
 // nameAfter folds that a turn is completed, after which a model may be asked for a
-// title: once in a chat, and if there is something to name it by.
+// title: once in a chat, if there is something to name it by, and if the chat has
+// anything left to spend. Else a later turn may bring one.
 func (s *State) nameAfter(t *turn) {
-	if s.f.Naming == "" && s.f.Erasure == nil && s.effective(t).Titler != "" && firstText(s.rootOf(t)) != "" {
+	if s.f.Naming == "" && s.f.Erasure == nil && s.effective(t).Titler != "" && firstText(s.rootOf(t)) != "" && !s.overdrawnAside() {
 		s.f.Naming = namingDue
 	}
 }

@@ -43,6 +43,7 @@ var kinds = []kind{
 	as[QuestionAsked](), as[QuestionHeld](), as[QuestionAnswered](),
 	as[ApprovalRequested](), as[ApprovalResolved](), as[ModeSet](),
 	as[ActionRequested](), as[AgentNamed](),
+	as[BudgetReached](), as[BudgetExtended](),
 }
 
 var kindOf = func() map[Type]kind {

@@ -236,7 +236,22 @@ func examples() map[events.Type]example {
 			},
 			events.ApprovalResolved{Call: call, Arguments: digest, Decision: events.ApprovalDenied, By: events.ResolvedByDeadline},
 		},
-		"mode.set.v1":    {events.ModeSet{Approval: events.ApprovalFull, By: "user:ann"}, events.ModeSet{}},
+		"mode.set.v1": {events.ModeSet{Approval: events.ApprovalFull, By: "user:ann"}, events.ModeSet{}},
+		"budget.reached.v1": {
+			events.BudgetReached{
+				Turn: 3, Scope: events.BudgetOfTurn, Bound: events.BoundCost, At: noon,
+				Budget: events.Budget{Tokens: 100_000, CostMicros: 2_000_000, TimeMS: 600_000},
+				Spent:  events.Spending{Tokens: 70_000, CostMicros: 1_500_000, Unpriced: 1},
+			},
+			events.BudgetReached{Turn: 1, Scope: events.BudgetOfChat, Bound: events.BoundTokens, Budget: events.Budget{Tokens: 1}, Spent: events.Spending{Tokens: 1}},
+		},
+		"budget.extended.v1": {
+			events.BudgetExtended{
+				Turn: 3, Scope: events.BudgetOfTurn, Unpriced: 1, By: "user:ann", At: noon,
+				Budget: events.Budget{Tokens: 200_000, CostMicros: events.Unlimited, TimeMS: 900_000},
+			},
+			events.BudgetExtended{Scope: events.BudgetOfChat, Budget: events.Budget{Tokens: 2}},
+		},
 		"agent.named.v1": {events.AgentNamed{Agent: "reviewer"}, events.AgentNamed{Agent: "a"}},
 	}
 }
@@ -313,6 +328,32 @@ func titled() map[events.Type]events.Event {
 	named := events.ChatTitled{Title: "Trip", By: "user:ann", Step: &events.StepID{Turn: 0, Step: 2}}
 	all := map[events.Type]events.Event{}
 	for _, e := range []events.Event{created, inherited, accepted, started, named, events.ChatConfigured{Settings: settings}} {
+		all[e.EventType()] = e
+	}
+	return all
+}
+
+// grownCosts has those that have got what budgets are counted with.
+func grownCosts() map[events.Type]events.Event {
+	failed := grown()["step.failed.v1"].(events.StepFailed)
+	failed.CostMicros = new(int64(1234))
+	interrupted := examples()["step.interrupted.v1"].full.(events.StepInterrupted)
+	interrupted.CostMicros = new(int64(1234))
+	budgets := func(s *events.Settings) {
+		s.Budget = &events.Budget{Tokens: 100_000, CostMicros: 2_000_000, TimeMS: 600_000}
+		s.ChatBudget = &events.Budget{Tokens: 1_000_000, CostMicros: events.Unlimited, TimeMS: 1}
+	}
+	created := titled()["chat.created.v1"].(events.ChatCreated)
+	inherited := titled()["chat.created.v2"].(events.ChatInherited)
+	configured := titled()["chat.configured.v1"].(events.ChatConfigured)
+	accepted := titled()["input.accepted.v1"].(events.InputAccepted)
+	started := titled()["turn.started.v1"].(events.TurnStarted)
+	for _, s := range []*events.Settings{&created.Settings, &inherited.Settings, &configured.Settings, accepted.Settings} {
+		budgets(s)
+	}
+	started.Settings.Body.Budget, started.Settings.Body.ChatBudget = *created.Settings.Budget, *created.Settings.ChatBudget
+	all := map[events.Type]events.Event{}
+	for _, e := range []events.Event{failed, interrupted, created, inherited, configured, accepted, started} {
 		all[e.EventType()] = e
 	}
 	return all

@@ -22,6 +22,7 @@ const (
 	MaxRemembered       = 64 // approvals that hold for the whole chat; the oldest is forgotten
 	MaxGrants           = 32 // permissions granted with one call
 	MaxGrantBytes       = 256
+	MaxBudget           = 1 << 53 // a bound of a budget: sums of several still fit a number
 )
 
 // Times that decisions and the checker share. Grant, Skew and Dead are one
@@ -37,5 +38,6 @@ const (
 	MaxBackoff          = 60 * time.Second   // between attempts
 	DefaultApprovalTime = 24 * time.Hour     // a call waits for approval
 	MaxApprovalTime     = 30 * 24 * time.Hour
-	MaxRetryFor         = time.Hour // a provider's Retry-After above it is absurd and ignored
+	MaxBudgetTime       = 30 * 24 * time.Hour // of a turn's budget
+	MaxRetryFor         = time.Hour           // a provider's Retry-After above it is absurd and ignored
 )

@@ -1,6 +1,9 @@
 package events
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Settings are what a user may choose for a chat or a single input. Every field
 // is optional: a missing one is taken from the chat, then from the agent, then
@@ -19,6 +22,14 @@ type Settings struct {
 
 	Approval ApprovalMode `json:"approval,omitempty"`
 	Limits   *Limits      `json:"limits,omitempty"`
+
+	// Budget bounds what a turn may spend. When it is used up the turn waits until
+	// somebody extends it.
+	Budget *Budget `json:"budget,omitempty"`
+
+	// ChatBudget bounds what all turns of the chat may spend together. It has no bound
+	// of time, and is no single input's.
+	ChatBudget *Budget `json:"chat_budget,omitempty"`
 
 	// Reviewer is the model that judges calls whose tool has the policy review, in mode
 	// auto. It approves one, or a person is asked. [ReviewerNone] is none, and so every
@@ -77,6 +88,7 @@ func (s Settings) Merge(over Settings) Settings {
 	if over.Titler != "" {
 		s.Titler = over.Titler
 	}
+	s.Budget, s.ChatBudget = mergedBudget(s.Budget, over.Budget), mergedBudget(s.ChatBudget, over.ChatBudget)
 	if over.Limits != nil {
 		merged := Limits{}
 		if s.Limits != nil {
@@ -94,6 +106,13 @@ func (s Settings) Merge(over Settings) Settings {
 		s.Limits = &merged
 	}
 	return s
+}
+
+func mergedBudget(b, over *Budget) *Budget {
+	if b == nil || over == nil {
+		return cmp.Or(over, b)
+	}
+	return new(b.Merge(*over))
 }
 
 // ApprovalTime is how long a call waits for somebody to approve it.
@@ -161,6 +180,9 @@ type Effective struct {
 	// Plan says that the turn plans only: its model is told so at the end of what it
 	// reads, and Tools has nothing that would change something unasked.
 	Plan bool `json:"plan,omitempty"`
+
+	Budget     Budget `json:"budget,omitzero"`      // of the turn
+	ChatBudget Budget `json:"chat_budget,omitzero"` // of all turns of the chat
 }
 
 // Tool is a tool as a turn may use it. Its description and schema are in the

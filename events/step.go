@@ -103,6 +103,9 @@ type StepFailed struct {
 	// AfterCompaction says that the next attempt follows when the context has been
 	// compacted.
 	AfterCompaction bool `json:"after_compaction,omitempty"`
+
+	// CostMicros is what Usage cost, as in [StepCompleted]; nil means nobody knows.
+	CostMicros *int64 `json:"cost_micros,omitempty"`
 }
 
 // StepInterrupted closes the attempt that was open when its turn was
@@ -113,6 +116,9 @@ type StepInterrupted struct {
 	Attempt int    `json:"attempt"`
 	Parts   []Part `json:"parts,omitempty"`
 	Usage   Usage  `json:"usage"`
+
+	// CostMicros is what Usage cost, as in [StepCompleted]; nil means nobody knows.
+	CostMicros *int64 `json:"cost_micros,omitempty"`
 }
 
 // EventType implements [Event].

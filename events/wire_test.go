@@ -37,6 +37,9 @@ func TestWire(t *testing.T) {
 		if e, ok := titled()[name]; ok {
 			sizes["titled"] = e
 		}
+		if e, ok := grownCosts()[name]; ok {
+			sizes["costs"] = e
+		}
 		for size, want := range sizes {
 			t.Run(string(name)+"/"+size, func(t *testing.T) {
 				t.Parallel()
@@ -83,6 +86,9 @@ func TestFullExamplesAreFull(t *testing.T) {
 			full = e
 		}
 		if e, ok := titled()[name]; ok {
+			full = e
+		}
+		if e, ok := grownCosts()[name]; ok {
 			full = e
 		}
 		for _, field := range unset(reflect.ValueOf(full), string(name)) {

@@ -142,7 +142,8 @@ type Error struct {
 	RetryAfter time.Duration // what the provider asked for; 0 if nothing or nonsense
 	Status     int           // of HTTP, 0 if there was none
 	Usage      events.Usage
-	Err        error // the raw cause, for the process log only
+	CostMicros *int64 // of Usage; nil means nobody knows
+	Err        error  // the raw cause, for the process log only
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("model: %s: %s", e.Class, e.Message) }

@@ -138,9 +138,11 @@ func (o *Orchestrator) runAttempt(ctx context.Context, l *listener, deliveries u
 func (o *Orchestrator) endAttempt(ctx context.Context, k events.Key, ended chat.AttemptEnded) error {
 	out, err := o.settleInTurn(ctx, k, ended, paid)
 	if errors.Is(err, errTooLarge) {
-		ended.Answer, ended.Err = nil, &model.Error{
-			Class: events.ClassInvalidRequest, Message: "the answer is too large to be kept", Err: err,
+		large := &model.Error{Class: events.ClassInvalidRequest, Message: "the answer is too large to be kept", Err: err}
+		if ended.Answer != nil {
+			large.Usage, large.CostMicros = ended.Answer.Usage, ended.Answer.CostMicros
 		}
+		ended.Answer, ended.Err = nil, large
 		out, err = o.settleInTurn(ctx, k, ended, paid)
 	}
 	if err != nil {

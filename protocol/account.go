@@ -83,6 +83,6 @@ func Verbs() []Verb {
 		VerbArchive, VerbUnarchive, VerbWithdraw, VerbPromote, VerbEditInput, VerbRetry, VerbContinue,
 		VerbEdit, VerbRegenerate, VerbSelectBranch,
 		VerbCompact, VerbClear, VerbRestore,
-		VerbFork, VerbImport, VerbApprove, VerbSetMode, VerbAnswer, VerbErase, VerbClientResult,
+		VerbFork, VerbImport, VerbApprove, VerbSetMode, VerbExtend, VerbAnswer, VerbErase, VerbClientResult,
 	}
 }

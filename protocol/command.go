@@ -285,6 +285,8 @@ func DecodeCommand(verb string, data []byte) (Body, error) {
 		return decodeBody[Approve](data)
 	case VerbSetMode:
 		return decodeBody[SetMode](data)
+	case VerbExtend:
+		return decodeBody[Extend](data)
 	case VerbErase:
 		return decodeErase(data)
 	case VerbClientResult:

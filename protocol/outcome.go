@@ -43,6 +43,8 @@ func ReplyOf(c events.Commit, newest int) Reply {
 			if verb == VerbApprove { // else it is settled because of what the command does
 				r.Turn = e.Call.Turn
 			}
+		case events.BudgetExtended:
+			r.Turn = e.Turn
 		case events.QuestionHeld:
 			r.Turn = e.Call.Turn
 		case events.QuestionAnswered:
@@ -54,7 +56,7 @@ func ReplyOf(c events.Commit, newest int) Reply {
 			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet,
-			events.ActionRequested, events.AgentNamed,
+			events.ActionRequested, events.AgentNamed, events.BudgetReached,
 			events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 		}
 	}

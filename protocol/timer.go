@@ -21,6 +21,7 @@ const (
 	TimerErase    TimerKind = "erase"    // of a chat that is to be erased once nothing is open
 	TimerDelete   TimerKind = "delete"   // the content of an erased chat
 	TimerAction   TimerKind = "action"   // the end of waiting for a client's results
+	TimerBudget   TimerKind = "budget"   // the end of the time that a turn may take
 	TimerReview   TimerKind = "review"   // the end of waiting for a model that reviews a call
 )
 
@@ -30,8 +31,8 @@ type TimerName struct {
 	Step    events.StepID // of retry, action and review
 	Attempt int           // of retry: the one that failed
 	Call    events.CallID // of deadline, approval and question
-	Turn    int           // of end
-	Number  int           // of question: counts the timers of the call, from 1
+	Turn    int           // of end and budget
+	Number  int           // of question: counts the timers of the call, from 1; of budget: those of the turn
 }
 
 // String is the name as it stands in subjects. It is never used twice in a chat.
@@ -45,6 +46,8 @@ func (n TimerName) String() string {
 		return string(n.Kind) + "-" + n.Step.Token()
 	case TimerEnd:
 		return string(n.Kind) + "-" + strconv.Itoa(n.Turn)
+	case TimerBudget:
+		return string(n.Kind) + "-" + strconv.Itoa(n.Turn) + "-" + strconv.Itoa(n.Number)
 	case TimerQuestion:
 		return string(n.Kind) + "-" + n.Call.Token() + "-" + strconv.Itoa(n.Number)
 	case TimerErase, TimerDelete:
@@ -72,6 +75,10 @@ func ParseTimerName(s string) (TimerName, error) {
 			return TimerName{}, fmt.Errorf("timer %.70q: want the number of a turn", s)
 		}
 		return n, nil
+	case TimerBudget:
+		numbers, err := parseStep(rest) // spelled as a step is
+		n.Turn, n.Number = numbers.Turn, numbers.Step
+		return n, err
 	case TimerAction, TimerReview:
 		step, err := parseStep(rest)
 		n.Step = step

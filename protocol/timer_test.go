@@ -17,6 +17,8 @@ func TestTimerNames(t *testing.T) {
 		"deadline-3-2-1": {Kind: protocol.TimerDeadline, Call: call},
 		"approval-3-2-1": {Kind: protocol.TimerApproval, Call: call},
 		"end-3":          {Kind: protocol.TimerEnd, Turn: 3},
+		"budget-3-1":     {Kind: protocol.TimerBudget, Turn: 3, Number: 1},
+		"budget-3-12":    {Kind: protocol.TimerBudget, Turn: 3, Number: 12},
 
 		"action-3-2": {Kind: protocol.TimerAction, Step: step},
 
@@ -41,6 +43,7 @@ func TestTimerNamesThatAreNone(t *testing.T) {
 		"action", "action-", "action-3", "action-3-2-1", "action-3-02", "action-3.2",
 		"question", "question-", "question-3-2-1", "question-3-2-1-", "question-3-2-1-x", "question-3-2-1-01", "question--1",
 		"end", "end-", "end--1", "end-+1", "end-01", "end-1-1", "end-x", "End-1", "approval-3-2", "question-3-2-1", "end-99999999999999999999",
+		"budget", "budget-", "budget-3", "budget-3-", "budget-3-01", "budget-3-1-1",
 		"erase-", "erase-1", "delete-1-1", "deleted",
 		strings.Repeat("a", 10_000),
 	} {

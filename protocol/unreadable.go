@@ -86,7 +86,7 @@ func missing(b Body) string {
 	case ClientResult:
 		return unless(b.Call != events.CallID{}, call)
 	case Create, Send, Interrupt, Configure, Rename, Archive, Unarchive, Retry, Continue, Edit, Regenerate,
-		Compact, Clear, Restore, SetMode, Erase:
+		Compact, Clear, Restore, SetMode, Extend, Erase:
 	}
 	return ""
 }

@@ -101,6 +101,9 @@ func TestCommandWire(t *testing.T) {
 		{"minimal", protocol.Approve{V: 1, Call: call, Decision: protocol.DecideApprove}},
 		{"full", protocol.SetMode{V: 1, Approval: events.ApprovalAsk}},
 		{"plan", protocol.SetMode{V: 1, Plan: new(true)}},
+		{"full", protocol.Extend{V: 1, Turn: 3, Add: events.Budget{Tokens: 50_000, CostMicros: events.Unlimited, TimeMS: 60_000}}},
+		{"chat", protocol.Extend{V: 1, Chat: true, Add: events.Budget{Tokens: 50_000}}},
+		{"minimal", protocol.Extend{V: 1}},
 		{"full", protocol.Erase{V: 1, Rev: new(uint64(17))}},
 		{"minimal", protocol.Erase{V: 1}},
 	} {

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -36,6 +37,11 @@ func (c *candidate) Stream(ctx context.Context, r model.Request) iter.Seq2[model
 					answer.Provider.Model = c.name
 				}
 				d.Answer = &answer
+			}
+			if known, ok := errors.AsType[*model.Error](err); ok && known.CostMicros == nil && known.Usage != (events.Usage{}) {
+				priced := *known
+				priced.CostMicros = c.price.Cost(known.Usage)
+				err = &priced
 			}
 			if !yield(d, err) {
 				return

@@ -53,7 +53,7 @@ func (c *chain) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Del
 			failed, asked = withAlso(failed, next.name, also), next.name
 		}
 		told := *failed
-		told.Usage = t.used
+		told.Usage, told.CostMicros = t.used, t.spent
 		yield(model.Delta{}, &told)
 	}
 }
@@ -86,8 +86,14 @@ func (t *trying) ask(ctx context.Context, c *candidate, r model.Request) (failed
 		known, isKnown := errors.AsType[*model.Error](err)
 		switch {
 		case err != nil && isKnown && !spoke:
-			t.failed(c, known)
+			t.failed(known)
 			return known, false
+		case isKnown:
+			t.failed(known)
+			told := *known
+			told.Usage, told.CostMicros = t.used, t.spent
+			t.yield(d, &told)
+			return nil, true
 		case err != nil:
 			t.yield(d, err)
 			return nil, true
@@ -103,11 +109,11 @@ func (t *trying) ask(ctx context.Context, c *candidate, r model.Request) (failed
 	return nil, true // it broke its promise; whoever listens sees that no answer came
 }
 
-func (t *trying) failed(c *candidate, err *model.Error) {
+func (t *trying) failed(err *model.Error) {
 	if err.Usage == (events.Usage{}) {
 		return
 	}
-	cost := c.price.Cost(err.Usage)
+	cost := err.CostMicros
 	if t.paid {
 		cost = plus(t.spent, cost)
 	}

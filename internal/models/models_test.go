@@ -60,6 +60,9 @@ func ask(m model.Model) heard {
 	for d, err := range m.Stream(context.Background(), model.Request{Model: "first"}) {
 		if failed, ok := errors.AsType[*model.Error](err); ok {
 			h.Class, h.Why, h.Usage = failed.Class, failed.Message, failed.Usage
+			if failed.CostMicros != nil {
+				h.Cost = *failed.CostMicros
+			}
 		}
 		h.Text += d.Text
 		if d.Answer != nil {
@@ -121,6 +124,20 @@ func TestFallbacks(t *testing.T) {
 			said{"hel", fails(events.ClassOverloaded, in(3))},
 			good, nil,
 			heard{Text: "hel", Class: events.ClassOverloaded, Why: "no", Usage: in(3), Cost: -1},
+		},
+		{
+			"a broken word is paid, and what was used before it",
+			said{fails(events.ClassOverloaded, in(7))},
+			said{"hel", fails(events.ClassIncomplete, in(3))},
+			dollars(price, price),
+			heard{Text: "hel", Class: events.ClassIncomplete, Why: "no", Usage: in(10), Cost: 10},
+		},
+		{
+			"failures that nobody stands in for are paid",
+			said{fails(events.ClassOverloaded, in(1))},
+			said{fails(events.ClassAuth, in(2))},
+			dollars(price, price),
+			heard{Class: events.ClassOverloaded, Why: "no; second: auth: no", Usage: in(3), Cost: 3},
 		},
 		{
 			"if nobody answers the failure is the model's own",

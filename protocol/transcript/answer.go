@@ -33,6 +33,9 @@ type Head struct {
 	WaitingCount int `json:"waiting_count"` // inputs that wait for their turn
 
 	Awaiting []events.CallID `json:"awaiting,omitempty"` // calls that wait for somebody to approve them
+
+	// Reached is what the open turn waits for: a budget that somebody must extend.
+	Reached *events.BudgetReached `json:"reached,omitempty"`
 }
 
 // Page is a page of a chat as people read it: the answer to the query
