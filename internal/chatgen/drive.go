@@ -129,4 +129,16 @@ func (c *Chat) Rest() {
 		}
 		c.Fire()
 	}
+	if _, open := c.State.Running(); open { // it waits for its budget
+		c.Interrupt()
+		c.Rest()
+	}
+}
+
+// costOf is the cost of what says so, which is not always known.
+func costOf(said string) *int64 {
+	if len(said)%2 == 0 {
+		return nil
+	}
+	return new(int64(len(said)))
 }

@@ -134,7 +134,7 @@ func (d *Driver) wish() chat.Message {
 	case 0, 12, 13:
 		return d.command(protocol.Interrupt{V: v, Turn: turn, Reason: "enough"})
 	case 1:
-		return d.command(protocol.Configure{V: v, Settings: d.settings()})
+		return d.command(protocol.Configure{V: v, Settings: d.chatSettings()})
 	case 2:
 		return d.command(protocol.Rename{V: v, Title: "A title"})
 	case 3:
@@ -183,6 +183,8 @@ func (d *Driver) wish() chat.Message {
 		return d.command(set)
 	case 25:
 		return d.decide()
+	case 31, 32:
+		return d.extend(turn)
 	}
 	return d.send()
 }
@@ -259,6 +261,9 @@ func (d *Driver) settings() events.Settings {
 			s.Tools = &[]string{ToolRead, ToolSolo, chat.ToolAskUser}
 		}
 	}
+	if d.yes(5) {
+		s.Budget = d.budget()
+	}
 	return s
 }
 
@@ -295,6 +300,7 @@ func (d *Driver) attempt(w protocol.ModelWork) chat.Message {
 			Parts: d.parts(), Stop: d.stop(), Usage: events.Usage{Input: 7 * int64(d.chance.IntN(40)), Output: 3},
 			Provider: events.Provider{Name: "scripted"},
 		}
+		a.CostMicros = costOf(string(a.Stop))
 		if w.Purpose == events.PurposeReview && !d.yes(4) {
 			a.Stop = events.StopEnd
 			a.Parts = []events.Part{events.Text([]string{
@@ -329,6 +335,7 @@ func (d *Driver) failure() *model.Error {
 		events.ClassTransport, events.ClassInvalidRequest, events.ClassInternal, events.ClassUnknown,
 	}
 	e := &model.Error{Class: classes[d.chance.IntN(len(classes))], Message: d.text(), Usage: events.Usage{Input: 7}}
+	e.CostMicros = costOf(e.Message)
 	if d.yes(4) {
 		e.RetryAfter = time.Duration(d.chance.IntN(100)) * time.Second
 	}

@@ -135,6 +135,9 @@ func wild() map[protocol.Verb]func(*Driver) protocol.Body {
 		protocol.VerbSetMode: func(d *Driver) protocol.Body {
 			return protocol.SetMode{V: v, Approval: d.mode(), Plan: new(d.yes(2))}
 		},
+		protocol.VerbExtend: func(d *Driver) protocol.Body {
+			return protocol.Extend{V: v, Turn: d.wildTurn(), Chat: d.yes(3), Add: d.wildBudget()}
+		},
 		protocol.VerbAnswer: func(d *Driver) protocol.Body {
 			return protocol.Answer{V: v, Call: d.wildCall(), Answers: AnswersOf(d.text(), "huge"), Hold: new(d.yes(2))}
 		},
@@ -192,6 +195,9 @@ func agents() map[string]events.Settings {
 
 func (d *Driver) wildSettings() events.Settings {
 	s := d.settings()
+	if d.yes(6) {
+		s.ChatBudget = new(d.wildBudget())
+	}
 	if d.yes(3) {
 		s.Agent = []string{AgentHelper, "nobody"}[d.chance.IntN(2)]
 	}
@@ -265,6 +271,9 @@ func (d *Driver) wildTimer() chat.Message {
 	for _, w := range chat.Owed(d.State) {
 		if t, ok := w.(protocol.Timer); ok && d.yes(2) {
 			if name, err := protocol.ParseTimerName(t.Name); err == nil {
+				if name.Kind == protocol.TimerBudget {
+					return d.due(t) // its time is judged by the log
+				}
 				if d.yes(4) {
 					name.Attempt = max(0, name.Attempt-1) // the one before it, which was delivered again
 				}
@@ -274,7 +283,7 @@ func (d *Driver) wildTimer() chat.Message {
 	}
 	kinds := []protocol.TimerKind{
 		protocol.TimerRetry, protocol.TimerDeadline, protocol.TimerEnd, protocol.TimerQuestion, protocol.TimerApproval,
-		protocol.TimerErase, protocol.TimerDelete, protocol.TimerAction, protocol.TimerReview,
+		protocol.TimerErase, protocol.TimerDelete, protocol.TimerAction, protocol.TimerReview, protocol.TimerBudget,
 	}
 	call := d.wildCall()
 	return chat.TimerDue{Partial: d.wildPartial(), Name: protocol.TimerName{

@@ -107,6 +107,10 @@ func about(e events.Event) subject {
 		return subject{call: e.Call, said: said}
 	case events.ApprovalResolved:
 		return subject{call: e.Call, said: decided(e)}
+	case events.BudgetReached:
+		return subject{turn: e.Turn, said: fmt.Sprintf("turn %d: %s of the %s: %s, of %s", e.Turn, e.Bound, e.Scope, spentOf(e.Spent), boundsOf(e.Budget))}
+	case events.BudgetExtended:
+		return subject{turn: e.Turn, said: fmt.Sprintf("of the %s: %s", e.Scope, boundsOf(e.Budget))}
 	case events.AgentNamed:
 		return subject{said: "agent " + e.Agent}
 	case events.ModeSet:

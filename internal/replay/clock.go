@@ -30,6 +30,10 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 		switch e := e.(type) {
 		case events.TurnStarted:
 			at = e.At
+		case events.BudgetReached:
+			at = e.At
+		case events.BudgetExtended:
+			at = e.At
 		case events.TurnInterruptRequested:
 			at = e.Due.Add(-events.EndDelay)
 		case events.ToolRequested:

@@ -173,13 +173,15 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		return h.approvals(c, command, e), true
 	case events.ModeSet:
 		return of(protocol.SetMode{V: protocol.Version, Approval: e.Approval, Plan: e.Plan}), true
+	case events.BudgetExtended:
+		return of(h.extension(e)), true
 	case events.TurnInterruptRequested:
 		return of(protocol.Interrupt{V: protocol.Version, Turn: e.Turn, Reason: e.Reason}), true
 	case events.ChatArchived, events.ChatUnarchived, events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed,
 		events.TurnInterrupted, events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.ToolCompleted,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested,
-		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached,
 		events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 		// The verb is all that was said, or cannot have had this outcome.
 	}
@@ -207,7 +209,8 @@ func turnNamed(e events.BranchSelected) int {
 // isAboutBody reports whether a rejection is about nothing but what the command
 // said, of which the log has no more.
 func isAboutBody(verb protocol.Verb, code events.Code) bool {
-	return verb == protocol.VerbApprove && (code == events.CodeBadCommand || code == events.CodeInvalidAnswer) ||
+	return verb == protocol.VerbExtend && code == events.CodeBadCommand ||
+		verb == protocol.VerbApprove && (code == events.CodeBadCommand || code == events.CodeInvalidAnswer) ||
 		code == events.CodeInvalidSettings && verb == protocol.VerbSetMode ||
 		code == events.CodeBadCommand && (verb == protocol.VerbSend || verb == protocol.VerbEditInput || verb == protocol.VerbRename || verb == protocol.VerbEdit) ||
 		code == events.CodeInvalidSettings && (verb == protocol.VerbSend || verb == protocol.VerbConfigure || verb == protocol.VerbEdit) ||
@@ -265,6 +268,8 @@ func bodyOf(verb protocol.Verb, turn int) protocol.Body {
 		return protocol.Approve{V: v, Decision: protocol.DecideApprove}
 	case protocol.VerbSetMode:
 		return protocol.SetMode{V: v, Approval: standIn}
+	case protocol.VerbExtend:
+		return protocol.Extend{V: v, Turn: turn}
 	case protocol.VerbErase:
 		return protocol.Erase{V: v}
 	}
@@ -286,6 +291,9 @@ func rejectedBodies(verb protocol.Verb, e events.CommandRejected) []protocol.Bod
 	}
 	if verb == protocol.VerbErase {
 		return []protocol.Body{protocol.Erase{V: protocol.Version, Rev: new(uint64)}} // one that no chat has
+	}
+	if verb == protocol.VerbExtend {
+		return refusedExtensions(e)
 	}
 	body := bodyOf(verb, 0)
 	if turn, ok := firstNumber(e.Message); ok {

@@ -38,7 +38,7 @@ func (k *known) read(c events.Commit) {
 			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
 			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
-			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed,
+			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached, events.BudgetExtended,
 			events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 			// Nothing that a message is made from.
 		}
@@ -98,11 +98,14 @@ func (k *known) live(c events.Commit) chat.Live {
 			agents[got.Agent] = events.Settings{Tools: namesOf(got.Tools)} // so that it may be what asked for tools of the core
 		}
 		return chat.Live{
-			Defaults: events.Settings{Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits, Reviewer: got.Reviewer, Titler: got.Titler},
-			Agents:   agents,
-			Tools:    got.Tools,
-			Pools:    map[string]string{got.Model: got.Pool, got.Reviewer: got.ReviewerPool, got.Titler: got.TitlerPool},
-			Windows:  map[string]chat.Window{got.Model: {Tokens: got.Window, CompactAt: got.CompactAt}},
+			Defaults: events.Settings{
+				Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits, Reviewer: got.Reviewer,
+				Titler: got.Titler, Budget: &got.Budget, ChatBudget: &got.ChatBudget,
+			},
+			Agents:  agents,
+			Tools:   got.Tools,
+			Pools:   map[string]string{got.Model: got.Pool, got.Reviewer: got.ReviewerPool, got.Titler: got.TitlerPool},
+			Windows: map[string]chat.Window{got.Model: {Tokens: got.Window, CompactAt: got.CompactAt}},
 		}
 	}
 	return chat.Live{Agents: agents}

@@ -191,6 +191,13 @@ func sets(e events.Event, name protocol.TimerName) bool {
 	case protocol.TimerEnd:
 		r, ok := e.(events.TurnInterruptRequested)
 		return ok && r.Turn == name.Turn
+	case protocol.TimerBudget:
+		if name.Number == 1 {
+			start, ok := e.(events.TurnStarted)
+			return ok && start.Turn == name.Turn
+		}
+		more, ok := e.(events.BudgetExtended)
+		return ok && more.Turn == name.Turn
 	case protocol.TimerErase:
 		_, ok := e.(events.ChatEraseRequested)
 		return ok

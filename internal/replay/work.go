@@ -28,7 +28,7 @@ func (h *History) attempts(c events.Commit) ([]guess, bool) {
 		return h.failures(c, e, ended), true
 	case events.StepInterrupted:
 		parts, stands := h.filled(c.Key, e.Parts, true)
-		ended.Answer = &model.Answer{Parts: parts, Usage: e.Usage}
+		ended.Answer = &model.Answer{Parts: parts, Usage: e.Usage, CostMicros: e.CostMicros}
 		return []guess{{message: ended, stands: stands}}, true
 	case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
 		events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited, events.InputPromoted, events.InputSteered,
@@ -36,7 +36,7 @@ func (h *History) attempts(c events.Commit) ([]guess, bool) {
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolStarted, events.ToolCompleted,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
-		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached, events.BudgetExtended,
 		events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 		// No attempt begins so.
 	}
@@ -57,7 +57,7 @@ const maxToldCalls = 100_000
 func (h *History) failures(c events.Commit, e events.StepFailed, ended chat.AttemptEnded) []guess {
 	if e.Class == events.ClassTooManyCalls {
 		if n, ok := firstNumber(e.Message); ok && n <= maxToldCalls {
-			ended.Answer = &model.Answer{Usage: e.Usage}
+			ended.Answer = &model.Answer{Usage: e.Usage, CostMicros: e.CostMicros}
 			for range n {
 				ended.Answer.Parts = append(ended.Answer.Parts, events.Part{Type: events.PartCall})
 			}
@@ -66,7 +66,7 @@ func (h *History) failures(c events.Commit, e events.StepFailed, ended chat.Atte
 	}
 	return h.retries(c, e, func(wish time.Duration) guess {
 		m := ended
-		m.Err = &model.Error{Class: e.Class, Message: e.Message, Usage: e.Usage, RetryAfter: wish}
+		m.Err = &model.Error{Class: e.Class, Message: e.Message, Usage: e.Usage, CostMicros: e.CostMicros, RetryAfter: wish}
 		return guess{message: m}
 	})
 }
@@ -86,7 +86,7 @@ func (h *History) claims(c events.Commit) []guess {
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
-		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached, events.BudgetExtended,
 		events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 		// Whatever it is, a claim does not bring it about.
 	}

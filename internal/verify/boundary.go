@@ -16,7 +16,7 @@ func (h *history) boundary() {
 		return
 	}
 	h.leftover(h.aside)
-	if t != nil {
+	if t != nil && !t.held.known() {
 		h.leftover(t.other)
 	}
 	if t == nil {
@@ -35,6 +35,8 @@ func (h *history) boundary() {
 	switch {
 	case t.interrupt.known():
 		h.ending(t)
+	case t.held.known() && (s == nil || s.phase != stepCompleted || len(s.openCalls()) == 0):
+		// It waits for more to spend.
 	case s != nil && s.afterCompaction && !t.other.asks():
 		h.breaks(RuleAttempts, s.closed, "step %s is to be tried again with less, and nothing makes it less", s.id)
 	case t.steps == 0:

@@ -76,7 +76,16 @@ func (h *history) timerBrings(e events.Event) (Rule, bool) {
 		return RuleAttempts, false
 	}
 	switch name.Kind {
+	case protocol.TimerBudget:
+		e, ok := e.(events.BudgetReached)
+		return RuleOutcomes, ok && e.Turn == name.Turn && e.Bound == events.BoundTime
 	case protocol.TimerRetry:
+		if _, held := e.(events.BudgetReached); held {
+			return RuleAttempts, true
+		}
+		if failed, held := e.(events.ContextCompactionFailed); held { // of a chat that has nothing left to spend
+			return RuleAttempts, failed.Step == name.Step && name.Step.Turn == 0 && h.nothingLeft()
+		}
 		e, ok := e.(events.StepRequested)
 		return RuleAttempts, ok && e.Step == name.Step && e.Attempt == name.Attempt+1
 	case protocol.TimerDeadline:
@@ -164,6 +173,7 @@ func commandBrings(v protocol.Verb, e events.Event) bool {
 		protocol.VerbClientResult: events.ToolCompleted{},
 		protocol.VerbCompact:      events.StepRequested{}, protocol.VerbClear: events.ContextCleared{},
 		protocol.VerbRestore: events.ContextRestored{},
+		protocol.VerbExtend:  events.BudgetExtended{},
 	}
 	want, known := brings[v]
 	return !known || want.EventType() == e.EventType()
@@ -175,7 +185,7 @@ func leads(e events.Event) (Rule, bool) {
 	switch e := e.(type) {
 	case events.ApprovalResolved:
 		return RuleApprovals, e.By == events.ResolvedByUser || e.By == events.ResolvedByDeadline
-	case events.ModeSet:
+	case events.ModeSet, events.BudgetExtended:
 		return RuleCommands, true
 	case events.ChatTitled:
 		return RuleCommands, e.Step == nil // else it follows what a model proposed
@@ -195,7 +205,7 @@ func leads(e events.Event) (Rule, bool) {
 	case events.ChatUnarchived: // an input brings a chat back
 	case events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolCompleted, events.ApprovalRequested, events.QuestionAsked,
-		events.ActionRequested, events.AgentNamed,
+		events.ActionRequested, events.AgentNamed, events.BudgetReached,
 		events.ContextCompacted, events.ContextCompactionFailed: // they follow
 	}
 	return "", false

@@ -128,7 +128,8 @@ func (h *history) compactionFailed(e events.ContextCompactionFailed) {
 		return
 	}
 	asked := h.cause.Kind == events.CausedByCommand || h.cause.Kind == events.CausedByRestore
-	stopped := asked && e.Step.Turn == 0 && s.phase == stepFailed
+	unpaid := e.Class == events.ClassCancelled && h.nothingLeft() // for another attempt
+	stopped := (asked || unpaid) && e.Step.Turn == 0 && s.phase == stepFailed
 	switch {
 	case s.phase == stepOpen, s.closed != h.here && !stopped:
 		h.breaks(RuleCompaction, s.closed, "step %s has not just failed to write a summary", s.id)

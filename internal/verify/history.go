@@ -37,6 +37,7 @@ type history struct {
 	planning planning
 
 	erasure erasure
+	budget  budget // of all turns together, in the open turn
 
 	turn   *turn // the open one
 	aside  *step // the newest outside of any turn
@@ -130,6 +131,7 @@ func (h *history) event(e events.Event, index int) {
 			h.breaks(RuleChain, h.last, "chat.created is not the first event of the log")
 		}
 		h.naming.given = e.Title != ""
+		h.budget.wish(e.Settings.ChatBudget)
 	case events.ChatInherited:
 		if h.here.Rev != 1 || index != 0 {
 			h.breaks(RuleChain, h.last, "chat.created is not the first event of the log")
@@ -140,6 +142,7 @@ func (h *history) event(e events.Event, index int) {
 		h.erasureEvent(e)
 	case events.ChatConfigured:
 		h.modes.also(e.Settings.Approval)
+		h.budget.wish(e.Settings.ChatBudget)
 	case events.ChatTitled:
 		h.chatTitled(e)
 	case events.ChatArchived, events.ChatUnarchived,
@@ -203,6 +206,10 @@ func (h *history) event(e events.Event, index int) {
 		h.approvalResolved(e)
 	case events.ModeSet:
 		h.modeSet(e)
+	case events.BudgetReached:
+		h.budgetReached(e)
+	case events.BudgetExtended:
+		h.budgetExtended(e)
 	case events.AgentNamed:
 		// No rule depends on it.
 	}

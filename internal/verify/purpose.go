@@ -59,6 +59,9 @@ func (h *history) asideRequested(e events.StepRequested) {
 	if e.Purpose == events.PurposeAnswer {
 		h.breaks(RuleSteps, Place{}, "step %s answers, and belongs to no turn", e.Step)
 	}
+	if h.nothingLeft() {
+		h.breaks(RuleBounds, Place{}, "step %s is requested, and of the budget %+v the chat has spent %+v", e.Step, h.budget.limit, h.budget.spent)
+	}
 	if s != nil && s.id == e.Step {
 		h.nextAttempt(s, e)
 		return
@@ -74,11 +77,4 @@ func (h *history) asideRequested(e events.StepRequested) {
 	}
 	h.asides = e.Step.Step
 	h.aside = &step{id: e.Step, purpose: e.Purpose, attempt: e.Attempt, requested: h.here, until: e.Until}
-}
-
-// spent counts what a step of the open turn used.
-func (h *history) spent(id events.StepID, u events.Usage) {
-	if id.Turn != 0 {
-		h.turn.usage = h.turn.usage.Plus(u)
-	}
 }

@@ -82,7 +82,7 @@ func (h *history) endsReview(c events.Commit, e events.Event) bool {
 func (h *history) reviewedBy(c *call, e events.ApprovalRequested) {
 	what := describe(e.Call, "call")
 	if e.Review == nil {
-		if h.needsReview(c) {
+		if h.needsReview(c) && !h.turn.held.known() && !h.turn.budget.overdrawn() && !h.budget.overdrawn() {
 			h.breaks(RuleApprovals, c.asked, "a person is asked about %s, and no model was before", what)
 		}
 		return

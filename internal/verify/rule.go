@@ -56,12 +56,12 @@ func Rules() []RuleInfo {
 		{RuleOnce, "a call that must not run twice has one licence, any other has one for each later delivery; the ledger agrees", "", true},
 		{RuleInterrupts, "nothing starts in a turn that is to end; what is open then is closed, and nothing is called cancelled without it", "children that are open", true},
 		{RuleInputs, "each input is taken or withdrawn once, in the order of its mode unless a person moved it, and waits for nothing but a turn; none completes over what it should read", "", true},
-		{RuleOutcomes, "a turn has an input or a cause, at most one final answer, and the end that fits what happened in it", "budgets", true},
+		{RuleOutcomes, "a turn has an input or a cause, at most one final answer, and the end that fits what happened in it", "", true},
 		{RuleCompaction, "what models are shown is made shorter only where nothing is open, by a fifth at least, and by itself once between two answers, after old outputs of tools at most; instructions stay, and of outputs those that failed, are new, or were not read", "", true},
 		{RulePrompts, "what the model is shown is paired, readable, and what was recorded", "the window of the model, which is not in the log", true},
 		{RuleChildren, "a call starts at most one child, of the same tenant, and ends after it", "agents under an agent", false},
 		{RuleTenants, "subject, commit and content belong to one tenant; content and settings have their digest", "", true},
 		{RuleReplay, "folded from a snapshot, the rest of the log gives the same state", "", true},
-		{RuleBounds, "sizes, counts and delays are within their limits; the state knows no clock", "costs, which nothing limits yet", true},
+		{RuleBounds, "sizes, counts and delays are within their limits; the state knows no clock", "", true},
 	}
 }

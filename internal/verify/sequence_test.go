@@ -174,17 +174,21 @@ func furnish(c *chatgen.Chat, number int) {
 
 // answersOneMore says something more in a chat at rest, and says why that is not
 // answered. A chat that is to be erased says so. One whose context is too large, for
-// this or for what waits before it, answers once it was cleared.
+// this or for what waits before it, answers once it was cleared. Money is no matter.
 func answersOneMore(c *chatgen.Chat) string {
 	const patience = 3
 	if !c.State.Exists() {
 		c.Create(events.Settings{})
 	}
 	c.Installation()
+	if _, ofChat := c.State.Budgets(); ofChat.Limits() {
+		c.ExtendChat(chatgen.NoBudget())
+	}
 	why := ""
 	for range patience {
 		input := c.Command(protocol.Send{
-			V: protocol.Version, Parts: []events.Part{events.Text("are you there?")}, Settings: &events.Settings{Agent: chatgen.AgentHelper},
+			V: protocol.Version, Parts: []events.Part{events.Text("are you there?")},
+			Settings: &events.Settings{Agent: chatgen.AgentHelper, Budget: new(chatgen.NoBudget())},
 		}).ID
 		c.Rest()
 		end := endOf(c, input)
@@ -193,6 +197,9 @@ func answersOneMore(c *chatgen.Chat) string {
 		}
 		outcome, _ := c.State.Outcome(input)
 		why = fmt.Sprintf("it ends with %T %+v; the input's outcome is %+v; waiting: %v", end, end, outcome, c.State.Waiting())
+		if _, stopped := end.(events.TurnInterrupted); stopped {
+			continue // it came along with another input, which had too little to spend
+		}
 		if !tooLarge(c) {
 			break
 		}

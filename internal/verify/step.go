@@ -78,6 +78,7 @@ func (h *history) stepRequested(e events.StepRequested) {
 		return
 	}
 	h.starts(describe(e.Step, "step"))
+	h.affords(e)
 	t := h.turn
 	t.attempts++
 	if s := t.settings; s != nil && e.Purpose == events.PurposeAnswer && (e.Model != s.Model || e.Pool != s.Pool) {
@@ -145,7 +146,7 @@ func (h *history) nextAttempt(s *step, e events.StepRequested) {
 	case s.phase != stepFailed:
 		h.breaks(RuleAttempts, s.closed, "attempt %d of step %s begins after the step has ended", e.Attempt, e.Step)
 	case s.retryAt == 0 && s.class == events.ClassCrashed:
-		if s.closed != h.here {
+		if s.closed != h.here && (h.turn == nil || h.turn.extended != h.here) {
 			h.breaks(RuleAttempts, s.closed, "attempt %d of step %s does not follow the crash at once", e.Attempt, e.Step)
 		}
 	case s.afterCompaction:
@@ -205,7 +206,7 @@ func (h *history) stepCompleted(e events.StepCompleted) {
 		return
 	}
 	s.phase, s.stop = stepCompleted, e.Stop
-	h.spent(e.Step, e.Usage)
+	h.pays(e.Step, e.Usage, e.CostMicros)
 	h.callsOf(s, e.Parts)
 	if s.purpose != events.PurposeAnswer {
 		if len(s.calls) > 0 {
@@ -238,7 +239,7 @@ func (h *history) stepFailed(e events.StepFailed) {
 		return
 	}
 	s.phase, s.class, s.retryAt = stepFailed, e.Class, e.RetryAt
-	h.spent(e.Step, e.Usage)
+	h.pays(e.Step, e.Usage, e.CostMicros)
 	if e.Class.Interrupted() {
 		s.interrupted++
 	}
@@ -271,8 +272,8 @@ func (h *history) stepInterrupted(e events.StepInterrupted) {
 		return
 	}
 	s.phase = stepInterrupted
-	h.spent(e.Step, e.Usage)
-	asked := h.cause.Kind == events.CausedByCommand // and this alone, outside of a turn
+	h.pays(e.Step, e.Usage, e.CostMicros)
+	asked := h.cause.Kind == events.CausedByCommand || h.nothingLeft() // and this alone, outside of a turn
 	if e.Step.Turn != 0 {
 		asked = h.turn.interrupt.known() || h.needless(s) && len(e.Parts) == 0
 		s.done = true

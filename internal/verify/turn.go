@@ -31,6 +31,14 @@ type turn struct {
 	before      int    // how many steps answered before that
 	compactions int    // by which the context became shorter
 
+	budget     budget
+	began      events.Time
+	held       Place // where it began to wait for its budget; not known while it does not
+	heldAt     events.Time
+	waitedMS   int64
+	extensions int
+	extended   Place // the newest
+
 	interrupt Place // the request
 	allowance int   // events that may still come before the end
 	reported  bool  // as not ending
@@ -88,8 +96,10 @@ func (h *history) turnStarted(e events.TurnStarted) {
 	}
 	h.turn = &turn{
 		number: e.Turn, parent: e.Parent, cause: e.Cause, start: h.here, settings: h.recordedSettings(e.Settings), rules: e.Rules,
+		began: e.At,
 	}
 	if h.turn.settings != nil {
+		h.startsWith(h.turn.settings)
 		h.turn.mode = h.turn.settings.Approval
 		h.startsInMode(h.turn)
 		h.startsPlanning(h.turn)
@@ -255,7 +265,7 @@ func (h *history) turnInterrupted(e events.TurnInterrupted) {
 	if !t.interrupt.known() && !h.closing {
 		h.breaks(RuleInterrupts, Place{}, "turn %d is interrupted, and nobody asked for it", e.Turn)
 	}
-	if t.final.known() {
+	if t.final.known() && !t.held.known() { // else it was to read something more when there is more to spend
 		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and is interrupted", e.Turn)
 	}
 	h.endTurn(e.Totals, endedTurn{goesOn: true})
