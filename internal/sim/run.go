@@ -163,6 +163,12 @@ func (r *run) turn() {
 			return
 		}
 	}
+	if r.anyHeld() && (len(ready) == 0 || chance(r.choices, r.plan.hurry)) {
+		if c, ok := r.extension(); ok {
+			r.publish(c) // also where less is said: nothing else ends the waiting
+			return
+		}
+	}
 	if len(ready) == 0 {
 		r.wait(longestOf)
 		return
