@@ -109,6 +109,10 @@ func (f *fold) event(e events.Event) {
 		if e.Plan != nil {
 			f.head.Plan = *e.Plan
 		}
+	case events.BudgetReached:
+		f.head.Reached = &e
+	case events.BudgetExtended:
+		f.head.Reached = nil
 	case events.ChatConfigured, events.CommandRejected, events.CommandNoted, events.AgentNamed,
 		events.ChatEraseRequested, events.ContentDeleted:
 		// Nothing that people read in a chat.
@@ -230,7 +234,7 @@ func (f *fold) turnStarted(e events.TurnStarted) {
 }
 
 func (f *fold) turnEnded(turn int, status Status, end func(*Turn)) {
-	f.head.Status = status
+	f.head.Status, f.head.Reached = status, nil
 	f.head.Step, f.head.Attempt, f.head.RetryAt = "", 0, 0
 	f.answer = -1
 	if n := len(f.turns); n > 0 && f.turns[n-1].Turn == turn {
@@ -285,7 +289,7 @@ func (f *fold) stepInterrupted(e events.StepInterrupted) {
 	}
 	f.say(Message{
 		At: f.head.At, Turn: e.Step.Turn, Role: RoleAssistant, Step: e.Step.String(), Parts: partsOf(e.Parts),
-		Interrupted: true, Usage: &e.Usage,
+		Interrupted: true, Usage: &e.Usage, CostMicros: e.CostMicros,
 	})
 }
 

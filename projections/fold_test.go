@@ -309,11 +309,21 @@ func TestTheHeadSaysWhatIsUnderWay(t *testing.T) {
 
 	log := oneTurn()[:2]
 	failed := []events.Event{events.StepFailed{Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Class: events.ClassTimeout, RetryAt: noon.Add(1)}}
+	reached := events.BudgetReached{Turn: 1, Scope: events.BudgetOfTurn, Bound: events.BoundTime, Budget: events.Budget{TimeMS: 1}, At: noon}
+	extended := events.BudgetExtended{Turn: 1, Scope: events.BudgetOfTurn, Budget: events.Budget{TimeMS: 9}, At: noon}
+	underWay := projections.Head{
+		Chat: "ann", Rev: 3, At: noon + 3_000, Created: noon + 1_000, Title: "what is it?", Status: projections.StatusRunning,
+		Turn: 1, Step: "1.1", Attempt: 1, MessageCount: 1,
+	}
+	waiting := underWay
+	waiting.Reached = &reached
 	for _, tt := range []struct {
 		name string
 		log  story
 		want projections.Head
 	}{
+		{"a budget that is used up", append(log[:2:2], []events.Event{reached}), waiting},
+		{"and extended", append(log[:2:2], []events.Event{reached, extended}), underWay},
 		{"an attempt", log, projections.Head{
 			Chat: "ann", Rev: 2, At: noon + 2_000, Created: noon + 1_000, Title: "what is it?", Status: projections.StatusRunning,
 			Turn: 1, Step: "1.1", Attempt: 1, MessageCount: 1,

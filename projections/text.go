@@ -244,6 +244,8 @@ func (t *TextWriter) foot(p Transcript) {
 	switch {
 	case p.Status == StatusInterrupting:
 		t.printf("\n.. turn %d is being interrupted\n", p.Turn)
+	case p.Reached != nil:
+		t.printf("\n.. turn %d waits, its budget is used up: %s of the %s\n", p.Turn, p.Reached.Bound, p.Reached.Scope)
 	case p.RetryAt != 0:
 		t.printf("\n.. step %s is tried again at %s\n", p.Step, t.clock(p.RetryAt))
 	case p.Step != "":

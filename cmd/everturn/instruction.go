@@ -203,11 +203,19 @@ type configureCommand struct {
 	instruction
 	oneChat
 	settingsFlags
+
+	ChatBudget budgetValue `group:"settings" placeholder:"BOUND=N,..." help:"What all turns of the chat may spend together, in the same way, without time."`
 }
 
 // Run implements the command.
 func (c *configureCommand) Run(s *surroundings) error {
 	settings := c.settings()
+	if c.ChatBudget.budget != nil {
+		if settings == nil {
+			settings = &events.Settings{}
+		}
+		settings.ChatBudget = c.ChatBudget.budget
+	}
 	if settings == nil {
 		return cli.Exit(cli.ExitUsage, errors.New("nothing to change: name a setting, for example --model"))
 	}
@@ -226,6 +234,7 @@ type settingsFlags struct {
 	ApprovalTime time.Duration   `group:"settings" placeholder:"DURATION" help:"How long a call waits for approval before it is denied; 24h unless said otherwise."`
 	Reviewer     string          `group:"settings" placeholder:"NAME" help:"Which model judges calls whose tool has the policy review, before a person is asked; none is none."`
 	Titler       string          `group:"settings" placeholder:"NAME" help:"Which model proposes a title when the first turn is completed; none is none."`
+	Budget       budgetValue     `group:"settings" placeholder:"BOUND=N,..." help:"What a turn may spend before it waits for more: tokens=N, cost=N in millionths, time=DURATION; none is no bound."`
 	ClientTools  clientToolsFile `group:"settings" placeholder:"FILE" help:"Tools that you run yourself, as a JSON list; everturn client-result sends what they come to."`
 }
 
@@ -234,7 +243,10 @@ const noTools = "none"
 
 // settings are those that were named; nil if none was.
 func (f *settingsFlags) settings() *events.Settings {
-	s := events.Settings{Agent: f.Agent, Model: f.Model, System: f.System, ClientTools: f.ClientTools.tools, Reviewer: f.Reviewer, Titler: f.Titler}
+	s := events.Settings{
+		Agent: f.Agent, Model: f.Model, System: f.System, ClientTools: f.ClientTools.tools,
+		Reviewer: f.Reviewer, Titler: f.Titler, Budget: f.Budget.budget,
+	}
 	if f.Tools != nil {
 		tools := f.Tools
 		if len(tools) == 1 && tools[0] == noTools {
@@ -246,7 +258,7 @@ func (f *settingsFlags) settings() *events.Settings {
 		s.Limits = &events.Limits{Steps: f.Steps, ApprovalMS: f.ApprovalTime.Milliseconds()}
 	}
 	s.Approval = events.ApprovalMode(f.Approval)
-	if s.Agent == "" && s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil && s.Approval == "" && s.ClientTools == nil && s.Reviewer == "" && s.Titler == "" {
+	if s.Agent == "" && s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil && s.Approval == "" && s.ClientTools == nil && s.Reviewer == "" && s.Titler == "" && s.Budget == nil {
 		return nil
 	}
 	return &s

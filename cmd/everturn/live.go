@@ -153,6 +153,12 @@ func (v *liveView) event(e events.Event) {
 	case events.ApprovalResolved:
 		v.line()
 		v.printf("… %s\n", replay.About(e))
+	case events.BudgetReached:
+		v.line()
+		v.printf("… %s%s\n", replay.About(e), v.typed(extendLine(v.chat, e)))
+	case events.BudgetExtended:
+		v.line()
+		v.printf("… budget %s\n", replay.About(e))
 	case events.ContextCompacted:
 		v.line()
 		v.printf("[%s]\n", compacted(e))

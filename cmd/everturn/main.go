@@ -46,6 +46,7 @@ type grammar struct {
 	Configure   configureCommand   `cmd:"" help:"Change a chat's settings, from its next turn on."`
 	Approve     approveCommand     `cmd:"" help:"Let a call run that waits for approval, or deny it."`
 	SetMode     setModeCommand     `cmd:"" help:"Say which calls of a chat need approval, or that its model only plans, from now on."`
+	Extend      extendCommand      `cmd:"" help:"Give a turn that has used up its budget more, or its chat."`
 	Rename      renameCommand      `cmd:"" help:"Give a chat a title."`
 	Archive     archiveCommand     `cmd:"" help:"Put a chat away, until something is said in it."`
 	Unarchive   unarchiveCommand   `cmd:"" help:"Bring an archived chat back."`

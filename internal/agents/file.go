@@ -36,6 +36,16 @@ type Agent struct {
 	Reviewer string              `yaml:"reviewer,omitempty"` // the model that judges calls
 	Titler   string              `yaml:"titler,omitempty"`   // the model that proposes titles
 	Limits   *Limits             `yaml:"limits,omitempty"`
+
+	Budget     *Budget `yaml:"budget,omitempty"`      // of a turn
+	ChatBudget *Budget `yaml:"chat_budget,omitempty"` // of all turns of a chat
+}
+
+// Budget is what may be spent, as [events.Budget] says.
+type Budget struct {
+	Tokens     int64 `yaml:"tokens,omitempty"`
+	CostMicros int64 `yaml:"cost_micros,omitempty"`
+	TimeMS     int64 `yaml:"time_ms,omitempty"`
 }
 
 // Limits bound a turn, as [events.Limits] do.
@@ -51,6 +61,12 @@ func (a Agent) Settings() events.Settings {
 	if a.Limits != nil {
 		s.Limits = new(events.Limits(*a.Limits))
 	}
+	if a.Budget != nil {
+		s.Budget = new(events.Budget(*a.Budget))
+	}
+	if a.ChatBudget != nil {
+		s.ChatBudget = new(events.Budget(*a.ChatBudget))
+	}
 	return s
 }
 
@@ -59,6 +75,12 @@ func Of(name string, s events.Settings) Agent {
 	a := Agent{Name: name, Model: s.Model, System: s.System, Tools: s.Tools, Approval: s.Approval, Reviewer: s.Reviewer, Titler: s.Titler}
 	if s.Limits != nil {
 		a.Limits = new(Limits(*s.Limits))
+	}
+	if s.Budget != nil {
+		a.Budget = new(Budget(*s.Budget))
+	}
+	if s.ChatBudget != nil {
+		a.ChatBudget = new(Budget(*s.ChatBudget))
 	}
 	return a
 }

@@ -30,6 +30,11 @@ const whole = `agents:
       steps: 20
       output_tokens: 4000
       approval_ms: 600000
+    budget:
+      tokens: 100000
+      time_ms: 60000
+    chat_budget:
+      cost_micros: 5000000
   - name: mute_1
     tools: []
 `
@@ -44,6 +49,7 @@ func TestAFileIsReadAndWrittenAgain(t *testing.T) {
 		{
 			Model: "sonnet", System: "You review code.\nBe brief.\n", Tools: &[]string{"read_file", "ask_user"}, Approval: events.ApprovalAsk, Reviewer: "haiku", Titler: "flash",
 			Limits: &events.Limits{Steps: 20, OutputTokens: 4000, ApprovalMS: 600_000},
+			Budget: &events.Budget{Tokens: 100_000, TimeMS: 60_000}, ChatBudget: &events.Budget{CostMicros: 5_000_000},
 		},
 		{Tools: &[]string{}},
 	}

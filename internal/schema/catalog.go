@@ -86,6 +86,7 @@ func commands() []body {
 		command[protocol.Answer]("call").short(),
 		command[protocol.Approve]("call", "decision").short(),
 		command[protocol.SetMode](),
+		command[protocol.Extend]().short(),
 		command[protocol.Erase]().short(),
 		command[protocol.ClientResult]("call").short(),
 	}
