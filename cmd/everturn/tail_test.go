@@ -42,6 +42,7 @@ func TestTailShowsTheAnswerOfATurnThatIsOver(t *testing.T) {
 func TestALiveViewSaysWhenTheNextTryIs(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 29, 20, 18, 28, 0, time.Local)
+	step := events.StepID{Turn: 1, Step: 1}
 	for _, tt := range []struct {
 		name string
 		e    events.StepFailed
@@ -49,10 +50,10 @@ func TestALiveViewSaysWhenTheNextTryIs(t *testing.T) {
 	}{
 		{
 			"it is tried again",
-			events.StepFailed{Attempt: 1, Class: events.ClassIncomplete, Message: "cut", RetryAt: events.At(at)},
+			events.StepFailed{Step: step, Attempt: 1, Class: events.ClassIncomplete, Message: "cut", RetryAt: events.At(at)},
 			"! incomplete: cut (attempt 2 of 25 at 20:18:28)\n",
 		},
-		{"it is not", events.StepFailed{Attempt: 25, Class: events.ClassIncomplete, Message: "cut"}, "! incomplete: cut\n"},
+		{"it is not", events.StepFailed{Step: step, Attempt: 25, Class: events.ClassIncomplete, Message: "cut"}, "! incomplete: cut\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
