@@ -158,15 +158,16 @@ func (s State) handOut(at events.Time) (list []events.Event, open bool) {
 	settings := s.effective(t)
 	running, alone := 0, false
 	clients, waits := false, false
+	children := len(s.OpenChildren())
 	for i := range st.Calls {
-		if c := &st.Calls[i]; c.open() && c.Requested != nil {
+		if c := &st.Calls[i]; c.open() && (c.Requested != nil || c.Child != nil) {
 			tool, _ := findTool(settings, c.Tool)
 			running, alone, open = running+1, alone || !tool.Parallel, true
 		}
 	}
 	for i := range st.Calls {
 		c := &st.Calls[i]
-		if !c.open() || c.Requested != nil {
+		if !c.open() || c.Requested != nil || c.Child != nil {
 			continue
 		}
 		open = true
@@ -178,6 +179,11 @@ func (s State) handOut(at events.Time) (list []events.Event, open bool) {
 		}
 		if alone || !tool.Parallel && running > 0 {
 			return list, true // it waits for those that run, and those behind it wait for it
+		}
+		if isDelegate(tool) {
+			begun := s.spawned(t.callID(st, c), c, children, at)
+			list, children, running = append(list, begun...), children+len(begun), running+len(begun)
+			continue
 		}
 		list = append(list, s.toolRequested(t.callID(st, c), c, tool, at))
 		running, alone = running+1, !tool.Parallel

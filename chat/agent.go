@@ -77,6 +77,9 @@ func NeedsAgents(s State, m Message) bool {
 	if c, ok := m.(Command); ok && agentIn(c.Body) != "" {
 		return true
 	}
+	if b, ok := m.(Birth); ok && b.Settings.Agent != "" {
+		return true
+	}
 	if s.f.Settings.Agent != "" {
 		return true
 	}

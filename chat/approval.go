@@ -58,7 +58,7 @@ func (c *call) waits() bool {
 
 // taken reports whether the call was let go already: a runner or the client has it,
 // and what has begun cannot be asked about any more.
-func (c *call) taken() bool { return c.Requested != nil || c.Asked }
+func (c *call) taken() bool { return c.Requested != nil || c.Asked || c.Child != nil }
 
 // permissions are what was granted with the call.
 func (c *call) permissions() events.Permissions {
@@ -141,7 +141,7 @@ func (s State) approvedByRule() []events.Event {
 // the end of its question if it waits.
 func (t *turn) closed(st *step, c *call, reason string, e events.ToolCompleted) []events.Event {
 	if !c.waits() {
-		return []events.Event{e}
+		return append(c.abandoned(t.callID(st, c)), e)
 	}
 	return []events.Event{events.ApprovalResolved{
 		Call: t.callID(st, c), Arguments: c.argumentsDigest(), Decision: events.ApprovalCancelled, By: events.ResolvedByRule,

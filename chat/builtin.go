@@ -31,7 +31,7 @@ type builtIn struct {
 
 // builtIns is the one table of them, sorted by name.
 func builtIns() []builtIn {
-	return []builtIn{askUser()}
+	return []builtIn{askUser(), delegate()}
 }
 
 // known is the table with what follows from it, made once.

@@ -62,6 +62,9 @@ func Handle(s State, m Message, at events.Time, live Live) Decision {
 	d.Events, large = detachLarge(d.Events)
 	d.Large = append(d.Large, large...)
 	s = s.clone()
+	if s.hashed == nil { // a chat that comes into being and begins a turn at once
+		s.hashed = new(hashed)
+	}
 	s.f.Rev++ // as the commit will
 	next := d.Events
 	for len(next) > 0 {
@@ -97,6 +100,12 @@ func Decide(s State, m Message, at events.Time, live Live) Decision {
 		return decideResult(s, m)
 	case TimerDue:
 		return Decision{Events: decideTimer(s, m, at)}
+	case Birth:
+		return decideBirth(s, m, at, live)
+	case Recall:
+		return Decision{Events: decideRecall(s, m, at)}
+	case Report:
+		return decideReport(s, m)
 	case Restored:
 		return Decision{Events: decideRestored(s)}
 	}

@@ -239,6 +239,9 @@ func decideTimer(s State, m TimerDue, at events.Time) []events.Event {
 		return []events.Event{s.nextAttempt(m.Name.Step.Turn, st)}
 	case protocol.TimerDeadline:
 		c := s.call(m.Name.Call)
+		if c != nil && c.working() {
+			return append(c.abandoned(m.Name.Call), settledByRule(m.Name.Call, events.ToolUnknown, saidChildSilent))
+		}
 		if c == nil || !c.open() || c.Requested == nil {
 			return nil
 		}

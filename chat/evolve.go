@@ -82,6 +82,12 @@ func (s *State) fold(e events.Event) {
 	case events.ChatCreated:
 		s.f.Settings = e.Settings
 		s.title(e.Title)
+	case events.ChatSpawned:
+		s.beSpawned(e)
+	case events.ChildSpawned:
+		s.spawnChild(e)
+	case events.ChildEnded:
+		s.endChild(e)
 	case events.ChatInherited:
 		s.f.Settings, s.f.Archived, s.f.Inherited = e.Settings, false, s.newest()
 		s.title(e.Title)

@@ -83,6 +83,7 @@ func CheckRules(c events.Commit) error {
 func (s State) Inherit() State {
 	s = s.clone()
 	s.f.Rev, s.f.Created, s.f.Decided, s.f.Commands, s.f.Forgotten, s.f.Erasure = 0, 0, 0, nil, nil, nil
+	s.f.Spawned = nil // its parent waits for the other one
 	s.f.Aside = nil   // what a model is asked for beside all turns is of use only there
 	s.f.Allowed = nil // what was approved there was approved for that chat
 	s.f.LeftOut = min(s.f.LeftOut, beforeAnyAttempt)

@@ -41,7 +41,7 @@ func (s State) stopTurn(reason, by string, at events.Time, settled ...events.Cal
 	}
 	for i := range st.Calls {
 		c, id := &st.Calls[i], t.callID(st, &st.Calls[i])
-		if c.open() && c.Requested == nil && !slices.Contains(settled, id) {
+		if c.open() && c.Requested == nil && c.Child == nil && !slices.Contains(settled, id) {
 			list = append(list, t.closed(st, c, becauseInterrupted, c.interrupted(id))...)
 		}
 	}
@@ -78,6 +78,9 @@ func (s State) endNow(partial []events.Part) []events.Event {
 	for i := range st.Calls {
 		if c := &st.Calls[i]; c.open() {
 			end := settledByRule(t.callID(st, c), c.settledWithout(events.ToolCancelled), "")
+			if c.Child != nil {
+				end = settledByRule(t.callID(st, c), events.ToolUnknown, saidChildSilent)
+			}
 			list = append(list, t.closed(st, c, becauseInterrupted, end)...)
 		}
 	}

@@ -27,7 +27,7 @@ const maxMessages = 60
 // history drives a chat by chance and calls visit after each message with what
 // the state was before it.
 func history(t *rapid.T, visit func(d *chatgen.Driver, before chat.State, m chat.Message)) {
-	d := chatgen.NewDriver(lawful, drawn{t})
+	d := driver(t)
 	for range rapid.IntRange(1, maxMessages).Draw(t, "messages") {
 		before, m := d.State, d.Any()
 		d.Take(m)
@@ -35,9 +35,21 @@ func history(t *rapid.T, visit func(d *chatgen.Driver, before chat.State, m chat
 	}
 }
 
+// driver drives a chat, or one that works for another.
+func driver(t *rapid.T) *chatgen.Driver {
+	if rapid.IntRange(0, 3).Draw(t, "kind of chat") == 0 {
+		return chatgen.NewChildDriver(lawful, drawn{t})
+	}
+	return chatgen.NewDriver(lawful, drawn{t})
+}
+
 // generate is a whole history.
 func generate(t *rapid.T) *chatgen.Chat {
-	return chatgen.Log(lawful, drawn{t}, rapid.IntRange(1, maxMessages).Draw(t, "messages"))
+	d := driver(t)
+	for range rapid.IntRange(1, maxMessages).Draw(t, "messages") {
+		d.Take(d.Next())
+	}
+	return d.Chat
 }
 
 func encoded(t *rapid.T, s chat.State) []byte {

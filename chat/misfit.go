@@ -24,6 +24,12 @@ func (s State) misfit(e events.Event) string {
 		return ""
 	case events.ChatTitled:
 		return s.misfitTitle(e)
+	case events.ChatSpawned:
+		return s.misfitBirth()
+	case events.ChildSpawned:
+		return s.misfitSpawn(e)
+	case events.ChildEnded:
+		return s.misfitChildEnd(e)
 	case events.InputSteered:
 		return s.misfitSteering(e)
 	case events.BranchSelected:
@@ -226,7 +232,7 @@ func (s State) undone() string {
 		if c.open() && !c.runnable() {
 			return fmt.Sprintf("call %s is open, and its arguments are no object", t.callID(st, c))
 		}
-		if tool, ok := findTool(settings, c.Tool); ok && c.open() && tool.Group == "" && !tool.Client && c.Question == nil {
+		if tool, ok := findTool(settings, c.Tool); ok && c.open() && tool.Group == "" && !tool.Client && c.Question == nil && !isDelegate(tool) {
 			return fmt.Sprintf("call %s is open, and nobody has it", t.callID(st, c))
 		}
 	}

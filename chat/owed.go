@@ -27,7 +27,7 @@ func (s State) owedInTurn() []protocol.Work {
 	}
 	if s.Interrupting() {
 		name := protocol.TimerName{Kind: protocol.TimerEnd, Turn: t.Number}
-		return []protocol.Work{s.timer(name, s.f.Rev, t.Interrupted)}
+		return append(s.owedChildren(), s.timer(name, s.f.Rev, t.Interrupted)) // children are told first
 	}
 	var list []protocol.Work
 	held := t.Allowance.Held != nil // no attempt follows then
@@ -73,6 +73,9 @@ func (s State) owedCalls(t *turn, st *step) []protocol.Work {
 		id := t.callID(st, c)
 		if c.open() && c.Question != nil {
 			list = append(list, s.owedQuestion(id, c.Question))
+		}
+		if c.working() {
+			list = append(list, s.owedChild(id, c.Child)...)
 		}
 		if c.waits() {
 			timer := protocol.TimerName{Kind: protocol.TimerApproval, Call: id}

@@ -91,6 +91,9 @@ type fields struct {
 	// oldest first.
 	Forgotten [][]byte `json:"forgotten,omitempty"`
 
+	// Spawned is set in a chat that works for another.
+	Spawned *spawnedBy `json:"spawned,omitempty"`
+
 	Erasure *erasure `json:"erasure,omitempty"` // of a chat that is to be erased, or was
 }
 
@@ -204,6 +207,8 @@ type call struct {
 	Asked    bool      `json:"asked,omitempty"`    // the client was asked to run it; likewise
 	Edited   bool      `json:"edited,omitempty"`   // the arguments are not the model's
 	Masked   bool      `json:"masked,omitempty"`   // its output is shown to no model
+
+	Child *child `json:"child,omitempty"` // the chat that works for it; likewise
 
 	Approval  *approval  `json:"approval,omitempty"`
 	Requested *requested `json:"requested,omitempty"`

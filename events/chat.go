@@ -42,6 +42,10 @@ type Origin struct {
 // fork or an import.
 const ReasonImported = "imported"
 
+// ReasonParent is why the first turn of a chat was interrupted that works for
+// another: that one waits for it no more.
+const ReasonParent = "its parent waits no more"
+
 // ReasonRestored is why a turn was interrupted that was open in a backup.
 const ReasonRestored = "restored"
 

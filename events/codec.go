@@ -44,6 +44,7 @@ var kinds = []kind{
 	as[ApprovalRequested](), as[ApprovalResolved](), as[ModeSet](),
 	as[ActionRequested](), as[AgentNamed](),
 	as[BudgetReached](), as[BudgetExtended](),
+	as[ChatSpawned](), as[ChildSpawned](), as[ChildEnded](),
 }
 
 var kindOf = func() map[Type]kind {

@@ -97,7 +97,7 @@ func Parts(e Event) []Part {
 		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet,
-		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested, AgentNamed, BudgetReached, BudgetExtended,
+		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested, AgentNamed, BudgetReached, BudgetExtended, ChatSpawned, ChildSpawned, ChildEnded,
 		ContextCompactionFailed, ContextCleared, ContextRestored:
 	}
 	return nil
@@ -131,7 +131,7 @@ func WithParts(e Event, parts []Part) Event {
 		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet,
-		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested, AgentNamed, BudgetReached, BudgetExtended,
+		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested, AgentNamed, BudgetReached, BudgetExtended, ChatSpawned, ChildSpawned, ChildEnded,
 		ContextCompactionFailed, ContextCleared, ContextRestored:
 	}
 	return e

@@ -253,6 +253,18 @@ func examples() map[events.Type]example {
 			events.BudgetExtended{Scope: events.BudgetOfChat, Budget: events.Budget{Tokens: 2}},
 		},
 		"agent.named.v1": {events.AgentNamed{Agent: "reviewer"}, events.AgentNamed{Agent: "a"}},
+		"chat.created.v3": {
+			events.ChatSpawned{Parent: events.Parent{Chat: "oslo", Call: call}, Depth: 2, Settings: newestSettings(), Title: "Look it up"},
+			events.ChatSpawned{Parent: events.Parent{Chat: "oslo", Call: call}, Depth: 1},
+		},
+		"child.spawned.v1": {
+			events.ChildSpawned{Call: call, Child: keyOfCall, Depth: 2, Due: noon},
+			events.ChildSpawned{Call: call, Child: keyOfCall, Depth: 1, Due: noon},
+		},
+		"child.ended.v1": {
+			events.ChildEnded{Call: call, Child: keyOfCall, Outcome: events.ChildCompleted, Totals: everyTotal()},
+			events.ChildEnded{Call: call, Child: keyOfCall, Outcome: events.ChildUnknown},
+		},
 	}
 }
 
@@ -296,8 +308,7 @@ func grown() map[events.Type]events.Event {
 
 // grownAgain has those of [grown] that have got fields after its files were made.
 func grownAgain() map[events.Type]events.Event {
-	settings := grownSettings()
-	settings.Agent = "reviewer"
+	settings := agentSettings()
 	created := grown()["chat.created.v1"].(events.ChatCreated)
 	created.Settings = settings
 	inherited := grown()["chat.created.v2"].(events.ChatInherited)
@@ -315,8 +326,7 @@ func grownAgain() map[events.Type]events.Event {
 
 // titled has those of [grown] and [grownAgain] that have got fields for titles.
 func titled() map[events.Type]events.Event {
-	settings := grownSettings()
-	settings.Agent, settings.Titler = "reviewer", "script/namer"
+	settings := titledSettings()
 	created := grown()["chat.created.v1"].(events.ChatCreated)
 	created.Settings = settings
 	inherited := grown()["chat.created.v2"].(events.ChatInherited)
@@ -339,17 +349,13 @@ func grownCosts() map[events.Type]events.Event {
 	failed.CostMicros = new(int64(1234))
 	interrupted := examples()["step.interrupted.v1"].full.(events.StepInterrupted)
 	interrupted.CostMicros = new(int64(1234))
-	budgets := func(s *events.Settings) {
-		s.Budget = &events.Budget{Tokens: 100_000, CostMicros: 2_000_000, TimeMS: 600_000}
-		s.ChatBudget = &events.Budget{Tokens: 1_000_000, CostMicros: events.Unlimited, TimeMS: 1}
-	}
 	created := titled()["chat.created.v1"].(events.ChatCreated)
 	inherited := titled()["chat.created.v2"].(events.ChatInherited)
 	configured := titled()["chat.configured.v1"].(events.ChatConfigured)
 	accepted := titled()["input.accepted.v1"].(events.InputAccepted)
 	started := titled()["turn.started.v1"].(events.TurnStarted)
 	for _, s := range []*events.Settings{&created.Settings, &inherited.Settings, &configured.Settings, accepted.Settings} {
-		budgets(s)
+		withBudgets(s)
 	}
 	started.Settings.Body.Budget, started.Settings.Body.ChatBudget = *created.Settings.Budget, *created.Settings.ChatBudget
 	all := map[events.Type]events.Event{}
@@ -357,6 +363,30 @@ func grownCosts() map[events.Type]events.Event {
 		all[e.EventType()] = e
 	}
 	return all
+}
+
+// newestSettings have every field there is.
+func newestSettings() events.Settings {
+	s := titledSettings()
+	withBudgets(&s)
+	return s
+}
+
+func withBudgets(s *events.Settings) {
+	s.Budget = &events.Budget{Tokens: 100_000, CostMicros: 2_000_000, TimeMS: 600_000}
+	s.ChatBudget = &events.Budget{Tokens: 1_000_000, CostMicros: events.Unlimited, TimeMS: 1}
+}
+
+func titledSettings() events.Settings {
+	s := agentSettings()
+	s.Titler = "script/namer"
+	return s
+}
+
+func agentSettings() events.Settings {
+	s := grownSettings()
+	s.Agent = "reviewer"
+	return s
 }
 
 func grownSettings() events.Settings {

@@ -93,7 +93,7 @@ func follows(list []Recorded, c Commit, before []byte) error {
 	if n := len(list); n > 0 {
 		prev, key, rev = list[n-1].Hash, list[n-1].Key, list[n-1].Rev+1
 	}
-	_, created := c.Events[0].(ChatCreated)
+	created := begins(c.Events[0])
 	switch {
 	case c.Key != key:
 		return fmt.Errorf("a commit of chat %s in the log of %s", c.Key, key)
@@ -111,5 +111,6 @@ func follows(list []Recorded, c Commit, before []byte) error {
 func begins(e Event) bool {
 	_, created := e.(ChatCreated)
 	_, inherited := e.(ChatInherited)
-	return created || inherited
+	_, spawned := e.(ChatSpawned)
+	return created || inherited || spawned
 }

@@ -105,7 +105,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	defer stopTaking()
 
 	var loops, writer sync.WaitGroup
-	var attempts workers.Group
+	var busy workers.Group // with what is not done in a mailbox
 	writing, stopWriting := context.WithCancel(working)
 	defer stopWriting()
 	writer.Go(func() { o.writeSnapshots(writing) })
@@ -115,7 +115,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	}
 	loops.Go(func() {
 		if o.toolsKnown() { // before that a turn would start without its tools
-			o.takeAll(taking, working, &loops, &attempts)
+			o.takeAll(taking, working, &loops, &busy)
 		}
 	})
 
@@ -128,7 +128,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		stopWork()
 	}
 	loops.Wait()
-	attempts.Wait()
+	busy.Wait()
 	o.boxes.wait()
 	stopWriting()
 	writer.Wait()
@@ -181,7 +181,7 @@ func (o *Orchestrator) toolsKnown() bool {
 
 // takeAll starts every loop that takes messages. They end with taking; what
 // they have begun ends with working at the latest.
-func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.WaitGroup, attempts *workers.Group) {
+func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.WaitGroup, busy *workers.Group) {
 	loops.Go(func() {
 		o.take(taking, "commands", newSlots(o.cfg.Mailboxes), o.bus.Commands.Fetch, func(d protocol.Delivery, done func()) {
 			o.takeCommand(working, d, done)
@@ -189,7 +189,15 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 	})
 	loops.Go(func() {
 		o.take(taking, "timers", newSlots(o.cfg.Timers), o.bus.Timers.FetchDue, func(d protocol.Delivery, done func()) {
-			o.takeTimer(working, d, done)
+			o.takeTimer(working, d, busy, done)
+		})
+	})
+	loops.Go(func() {
+		o.take(taking, "words between chats", newSlots(wordsAtOnce), o.bus.Work.FetchChat, func(d protocol.Delivery, done func()) {
+			busy.Go(func() {
+				defer done()
+				o.handleWord(working, d)
+			})
 		})
 	})
 	for _, pool := range slices.Sorted(maps.Keys(o.cfg.Pools)) {
@@ -201,7 +209,7 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 		}
 		loops.Go(func() {
 			o.take(taking, "model attempts", newSlots(o.cfg.Pools[pool]), fetch, func(d protocol.Delivery, done func()) {
-				attempts.Go(func() {
+				busy.Go(func() {
 					defer done()
 					o.handleAttempt(working, d)
 				})

@@ -183,7 +183,7 @@ func (o *Orchestrator) decideStored(
 	if !own {
 		o.metrics.helped.Add(ctx, 1)
 	}
-	o.sayStops(ctx, h.key, message, d.Events)
+	o.tell(ctx, h.key, message, e.state, d.Events)
 	return position{entry: e, fresh: true, from: at.from}, nil
 }
 

@@ -85,8 +85,11 @@ type Work interface {
 	// FetchModel waits for at least one attempt of the pool.
 	FetchModel(ctx context.Context, pool string, limit int) ([]protocol.Delivery, error)
 
-	// Delete removes all work of a chat, also what somebody has in hand, and
-	// overwrites its bytes.
+	// FetchChat waits for at least one word between chats.
+	FetchChat(ctx context.Context, limit int) ([]protocol.Delivery, error)
+
+	// Delete removes all attempts and calls of a chat, also what somebody has in
+	// hand, and overwrites their bytes. Word between chats holds nothing of theirs.
 	Delete(ctx context.Context, k events.Key) error
 }
 

@@ -43,7 +43,7 @@ func (o *Orchestrator) settle(ctx context.Context, k events.Key, m chat.Message,
 		return outcome{}, err
 	}
 	if out.committed {
-		o.sayStops(ctx, k, m, out.decision.Events)
+		o.tell(ctx, k, m, out.entry.state, out.decision.Events)
 	}
 	return out, nil
 }
@@ -119,14 +119,14 @@ func (o *Orchestrator) dispatch(ctx context.Context, s chat.State, p patience) e
 }
 
 // dispatchOnce gives how much of the work was not stored before. Timers do not
-// tell.
+// tell, and word to other chats is asked for again and again as long as it is owed.
 func (o *Orchestrator) dispatchOnce(ctx context.Context, owed []protocol.Work) (stored int, err error) {
 	for _, w := range owed {
 		isNew, err := o.put(ctx, w)
 		if err != nil {
 			return stored, err
 		}
-		if isNew {
+		if isNew && w.Kind() != protocol.OwesChat {
 			stored++
 		}
 	}
@@ -139,9 +139,19 @@ func (o *Orchestrator) put(ctx context.Context, w protocol.Work) (bool, error) {
 	switch w := w.(type) {
 	case protocol.Timer:
 		return false, o.bus.Timers.Set(ctx, w)
-	case protocol.ModelWork, protocol.ToolWork:
+	case protocol.ModelWork, protocol.ToolWork, protocol.ChatWork:
 	}
 	return o.bus.Work.Put(ctx, w)
+}
+
+// tell tells others at once what a commit means for them. All of it may be lost.
+func (o *Orchestrator) tell(ctx context.Context, k events.Key, m chat.Message, s chat.State, list []events.Event) {
+	o.sayStops(ctx, k, m, list)
+	for _, w := range chat.Words(s, list) {
+		if _, err := o.put(ctx, w); err != nil {
+			o.log.Debug("parent not told", "chat", k, "error", err)
+		}
+	}
 }
 
 // sayStops tells workers and runners what a commit made unwanted. The messages

@@ -7,11 +7,13 @@ import (
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/workers"
 	"github.com/everturn/everturn/protocol"
 )
 
-// takeTimer puts a due timer into its chat's mailbox.
-func (o *Orchestrator) takeTimer(ctx context.Context, d protocol.Delivery, done func()) {
+// takeTimer puts a due timer into its chat's mailbox, after the children have been
+// told that it leaves alone: what one mailbox has in hand never waits for another.
+func (o *Orchestrator) takeTimer(ctx context.Context, d protocol.Delivery, busy *workers.Group, done func()) {
 	taken := time.Now()
 	t, err := protocol.Read[protocol.Timer](d.Body())
 	k := t.Key()
@@ -23,17 +25,33 @@ func (o *Orchestrator) takeTimer(ctx context.Context, d protocol.Delivery, done 
 		}})
 		return
 	}
-	o.boxes.post(k, task{
-		run: func() error {
-			if o.isStopping() {
-				return errStopping
-			}
-			return o.fireTimer(ctx, d, t, o.commandPatience(taken))
-		},
-		done: func(err error) {
+	p := o.commandPatience(taken)
+	fire := func() {
+		o.boxes.post(k, task{
+			run: func() error {
+				if o.isStopping() {
+					return errStopping
+				}
+				return o.fireTimer(ctx, d, t, p)
+			},
+			done: func(err error) {
+				o.endDelivery(ctx, d, "timer", k, err)
+				done()
+			},
+		})
+	}
+	name, err := protocol.ParseTimerName(t.Name)
+	if err != nil || name.Kind != protocol.TimerEnd && name.Kind != protocol.TimerDeadline {
+		fire()
+		return
+	}
+	busy.Go(func() {
+		if err := caught(func() error { return o.stopChildren(ctx, k, name, p) }); err != nil {
 			o.endDelivery(ctx, d, "timer", k, err)
 			done()
-		},
+			return
+		}
+		fire()
 	})
 }
 

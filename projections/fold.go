@@ -30,6 +30,7 @@ type fold struct {
 	tip      int  // the turn that the next one follows
 	branched bool // some turn does not follow the one before it
 	waiting  []waitingInput
+	children []openChild
 	step     events.StepID             // the newest that answers
 	answer   int                       // index of the newest answer; its calls may be open
 	outcomes map[string]protocol.Reply // of commands
@@ -92,8 +93,11 @@ func (f *fold) event(e events.Event) {
 	switch e := e.(type) {
 	case events.ChatCreated:
 		f.title(e.Title, e.Title != "")
+	case events.ChatSpawned:
+		f.title(e.Title, e.Title != "")
+		f.head.Parent = &e.Parent
 	case events.ChatInherited:
-		f.head.Archived = false
+		f.head.Archived, f.head.Parent = false, nil
 		if e.Title != "" {
 			f.title(e.Title, true)
 		}
@@ -178,6 +182,10 @@ func (f *fold) event(e events.Event) {
 			c.Status, c.IsError, c.Truncated, c.Blob, c.RanMS = CallStatus(e.Status), e.IsError, e.Truncated, e.Blob, e.Timing.RanMS
 			c.Result = partsOf(e.Parts)
 		})
+	case events.ChildSpawned:
+		f.childSpawned(e)
+	case events.ChildEnded:
+		f.childEnded(e)
 	case events.ActionRequested:
 		for _, id := range e.Calls {
 			f.call(id, func(c *Call) { c.Status, c.Due = CallClient, e.Due })

@@ -119,9 +119,11 @@ func (p *Projections) Transcript(ctx context.Context, tenant string, q Transcrip
 		q.Limit = defaultPageLimit
 	}
 	var t Transcript
+	var open []openChild
 	known := false
 	err = p.folded(ctx, k, q.At, max(q.MinRev, q.At.Rev), func(f *fold) error {
 		t, known = f.page(q.After, q.Limit, q.Branch)
+		open = f.children
 		return f.gone()
 	})
 	if err != nil {
@@ -129,6 +131,12 @@ func (p *Projections) Transcript(ctx context.Context, tenant string, q Transcrip
 	}
 	if !known {
 		return Transcript{}, refuse(events.CodeUnknownTurn, "turn %d was never started", q.Branch)
+	}
+	if q.At.IsZero() { // how they stood then is not looked up
+		room := maxKin
+		if t.Children, err = p.kin(ctx, tenant, open, &room); err != nil {
+			return Transcript{}, err
+		}
 	}
 	return p.fit(ctx, k, t, q.After)
 }
@@ -140,10 +148,16 @@ func (p *Projections) Chat(ctx context.Context, tenant string, q ChatRequest) (H
 		return Head{}, err
 	}
 	var head Head
+	var open []openChild
 	err = p.folded(ctx, k, Point{}, q.MinRev, func(f *fold) error {
-		head = f.head
+		head, open = f.head, f.children
 		return f.gone()
 	})
+	if err != nil {
+		return head, err
+	}
+	room := maxKin
+	head.Children, err = p.kin(ctx, tenant, open, &room)
 	return head, err
 }
 

@@ -81,6 +81,9 @@ func (t *TextWriter) head(h Head) {
 		archived += ", plan mode"
 	}
 	t.printf("%s\nchat %s, rev %d, %s%s; times in %s\n", title, h.Chat, h.Rev, h.Status, archived, h.At.Time().In(t.zone).Format("MST"))
+	if p := h.Parent; p != nil {
+		t.printf("works for call %s of chat %s\n", p.Call, p.Chat)
+	}
 }
 
 func (t *TextWriter) message(m Message) {
@@ -135,6 +138,7 @@ func (t *TextWriter) call(p Part) {
 	}
 	t.indented("-> ", fmt.Sprintf("%s %s  [%s %s]", oneLine(p.Name), arguments, p.Call.ID, p.Call.Status))
 	t.approval(*p.Call)
+	t.work(p.Call.Work)
 	for _, r := range p.Call.Result {
 		t.indented("   ", shown(r, r.Text+r.JSON))
 	}
@@ -257,6 +261,7 @@ func (t *TextWriter) foot(p Transcript) {
 
 // open tells what a chat waits for that somebody is to do, and whether there is any.
 func (t *TextWriter) open(p Transcript) (told bool) {
+	told = t.kin(p.Children)
 	for _, call := range p.Awaiting {
 		told = true
 		t.printf("\n.. call %s waits for approval: everturn approve %s %s\n", call, p.Chat, call)

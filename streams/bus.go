@@ -87,7 +87,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Bus, error) {
 	return &Bus{
 		Log:       &Log{c: c, shards: shards},
 		Commands:  &Commands{c: c, queue: newQueue(c, CommandsStream, CommandsConsumer)},
-		Work:      &Work{c: c, queues: queues},
+		Work:      &Work{c: c, queues: queues, words: newQueue(c, WorkStream, ChatConsumer)},
 		Timers:    &Timers{c: c, queue: newQueue(c, TimersStream, DueConsumer)},
 		Requests:  &Requests{c: c},
 		Signals:   &Signals{c: c},
@@ -115,7 +115,7 @@ func (c *connection) check(ctx context.Context) (int, error) {
 			return 0, translate(err, "check stream %s", name)
 		}
 	}
-	for stream, consumer := range map[string]string{CommandsStream: CommandsConsumer, TimersStream: DueConsumer} {
+	for stream, consumer := range map[string]string{CommandsStream: CommandsConsumer, TimersStream: DueConsumer, WorkStream: ChatConsumer} {
 		if _, err := c.js.Consumer(ctx, stream, consumer); err != nil {
 			return 0, translate(err, "check consumer %s of %s", consumer, stream)
 		}
@@ -127,6 +127,7 @@ func (c *connection) check(ctx context.Context) (int, error) {
 func (b *Bus) Close() {
 	b.Commands.queue.close()
 	b.Timers.queue.close()
+	b.Work.words.close()
 	b.queues.close()
 	b.c.close()
 }

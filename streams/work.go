@@ -23,6 +23,7 @@ const underwayPause = 2 * time.Millisecond
 type Work struct {
 	c      *connection
 	queues *workQueues
+	words  *queue
 }
 
 // Put stores the work unless it is stored already, also while somebody has it
@@ -64,6 +65,11 @@ func (w *Work) FetchModel(ctx context.Context, pool string, limit int) ([]protoc
 	return q.fetch(ctx, limit)
 }
 
+// FetchChat waits for at least one word between chats.
+func (w *Work) FetchChat(ctx context.Context, limit int) ([]protocol.Delivery, error) {
+	return w.words.fetch(ctx, limit)
+}
+
 // workSubject is the literal subject that is this work's alone.
 func workSubject(work protocol.Work) string {
 	switch w := work.(type) {
@@ -71,6 +77,8 @@ func workSubject(work protocol.Work) string {
 		return protocol.ModelWorkSubject(w.Pool, w.Key(), w.Step, w.Attempt)
 	case protocol.ToolWork:
 		return protocol.ToolWorkSubject(w.Group, w.Key(), w.Call)
+	case protocol.ChatWork:
+		return protocol.ChatWorkSubject(w.Key(), w.Name())
 	case protocol.Timer:
 		panic("streams: timers have a port of their own") // a bug of the caller
 	}

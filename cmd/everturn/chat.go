@@ -246,6 +246,10 @@ func (t *talk) send(ctx context.Context, mode events.SendMode, text string) (pro
 // followOne shows what happens until the turn that a reply is about has ended.
 func (t *talk) followOne(ctx context.Context, reply protocol.Reply) error {
 	shown := &shownTurn{viewer: t.view, turn: reply.Turn}
+	others := &kin{client: t.client, chat: t.chat, wait: time.Duration(t.c.Wait)}
+	if t.watcher.Running() { // they were made before
+		shown.awaits(others.look(ctx))
+	}
 	type result struct {
 		turn client.Outcome
 		err  error
@@ -267,6 +271,7 @@ func (t *talk) followOne(ctx context.Context, reply protocol.Reply) error {
 	interrupted := false
 	t.approving, t.acting = approving{}, nil
 	see := func(sight client.Sight) {
+		others.see(sight)
 		t.taken(sight)
 		t.notice(ctx, sight)
 		if t.approving.see(sight) {
@@ -306,6 +311,8 @@ func (t *talk) followOne(ctx context.Context, reply protocol.Reply) error {
 		case sight := <-sights:
 			shown.see(sight)
 			see(sight)
+		case <-others.soon():
+			shown.awaits(others.look(ctx))
 		case sig := <-t.signals:
 			if interrupted || sig != os.Interrupt {
 				cancel()

@@ -18,6 +18,7 @@ import (
 // viewer shows what happens in a chat.
 type viewer interface {
 	see(client.Sight)
+	awaits([]transcript.Awaited) // in chats that work for the one that is watched
 }
 
 // jsonView shows each thing as one JSON object.
@@ -147,6 +148,15 @@ func (v *liveView) event(e events.Event) {
 		v.question(e)
 	case events.QuestionAnswered:
 		v.answered(e)
+	case events.ChatSpawned:
+		v.line()
+		v.printf("[works for call %s of chat %s]\n", e.Parent.Call, e.Parent.Chat)
+	case events.ChildSpawned:
+		v.line()
+		v.printf("… chat %s works for call %s%s\n", e.Child, e.Call, v.typed("everturn tail "+e.Child))
+	case events.ChildEnded:
+		v.line()
+		v.printf("… chat %s worked for call %s: %s\n", e.Child, e.Call, e.Outcome)
 	case events.ApprovalRequested:
 		v.line()
 		v.printf("… %s waits for approval as %s%s%s\n", e.Tool, e.Call, reviewOf(e), v.typed(fmt.Sprintf("everturn approve %s %s", v.chat, e.Call)))

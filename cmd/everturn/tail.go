@@ -49,9 +49,13 @@ func (c *tailCommand) Run(s *surroundings) error {
 		if err := c.open(s, cl, w, view); err != nil {
 			return err
 		}
+		others := &kin{client: cl, chat: string(c.Chat), wait: time.Duration(c.Wait)}
+		if w.Running() {
+			view.awaits(others.look(s.ctx))
+		}
 		seen := w.Running()
 		for !c.UntilIdle || w.Running() {
-			sight, err := w.Next(s.ctx)
+			sight, err := others.watch(s.ctx, w, view)
 			if err != nil {
 				return err
 			}

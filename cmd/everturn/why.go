@@ -49,7 +49,12 @@ func (c *whyCommand) Run(s *surroundings) error {
 				fmt.Fprintln(s.stdout, "       followed from")
 			}
 		}
-		if last := chain[len(chain)-1]; last.Cause == nil || last.Cause.Kind != events.CausedByCommand {
+		last := chain[len(chain)-1]
+		if born, ok := last.What.(events.ChatSpawned); ok {
+			fmt.Fprintf(s.stdout, "       which goes on in that chat: everturn why %s %s\n", born.Parent.Chat, born.Parent.Call)
+			return nil
+		}
+		if last.Cause == nil || last.Cause.Kind != events.CausedByCommand {
 			return cli.Exit(cli.ExitIntegrity, fmt.Errorf("the log does not say what brought %s about", eventPlace(last.Rev, last.Event)))
 		}
 		return nil

@@ -47,6 +47,25 @@ func Work(t *testing.T, r Rig) {
 			b.ack(d)
 			b.ack(b.one(b.tool(otherGroup)))
 		}},
+		{"a word between chats is handed to any orchestrator, once", func(b *bench) {
+			w := chatWork(b.key("a"))
+			b.stored(w, true)
+			b.stored(w, false)
+			d := b.one(b.words)
+			if want := protocol.ChatWorkSubject(w.Key(), w.Name()); d.Subject() != want {
+				b.Errorf("subject %s, want %s", d.Subject(), want)
+			}
+			var got protocol.ChatWork
+			b.must(json.Unmarshal(d.Body(), &got))
+			if diff := cmp.Diff(w, got); diff != "" {
+				b.Errorf("word (-want +got):\n%s", diff)
+			}
+			other := w
+			other.What = protocol.WordEnded
+			b.stored(other, true) // of a name of its own, while the first is in hand
+			b.ack(d)
+			b.ack(b.one(b.otherWords))
+		}},
 		{"work that is stored is not stored again", func(b *bench) {
 			w := modelWork(b.key("a"))
 			b.stored(w, true)
@@ -105,7 +124,8 @@ func Work(t *testing.T, r Rig) {
 			b.stored(again, true)
 			b.stored(toolWork(k, otherGroup), true)
 			b.stored(toolWork(other, otherGroup), true)
-			for range 2 { // again does no harm
+			b.stored(chatWork(k), true) // which holds nothing of the chat's content
+			for range 2 {               // again does no harm
 				b.must(b.Other.Work.Delete(b.ctx, k))
 			}
 			for _, w := range []protocol.Work{modelWork(k), again, toolWork(k, otherGroup)} {
@@ -114,6 +134,7 @@ func Work(t *testing.T, r Rig) {
 			b.stored(toolWork(other, otherGroup), false)
 			b.must(b.Other.Work.Delete(b.ctx, k))
 			b.ack(held)
+			b.ack(b.one(b.words))
 			if d := b.one(b.tool(otherGroup)); d.Subject() != protocol.ToolWorkSubject(otherGroup, other, toolWork(other, otherGroup).Call) {
 				b.Errorf("fetched %s", d.Subject())
 			}
@@ -123,12 +144,24 @@ func Work(t *testing.T, r Rig) {
 		}},
 		{"in-progress keeps an attempt", func(b *bench) { b.keeps(b.putModel(), b.model, b.otherModel) }},
 		{"later gives an attempt back after the delay", func(b *bench) { b.givesBack(b.putModel(), b.model, b.otherModel) }},
+		{"a word that is not settled comes again, to anybody", func(b *bench) {
+			b.comesAgain(b.putWord(), b.words, b.otherWords)
+		}},
+		{"in-progress keeps a word", func(b *bench) { b.keeps(b.putWord(), b.words, b.otherWords) }},
+		{"later gives a word back after the delay", func(b *bench) { b.givesBack(b.putWord(), b.words, b.otherWords) }},
 		{"a call that is not settled comes again, to anybody", func(b *bench) {
 			b.comesAgain(b.putTool(), b.tool(group), b.tool(group))
 		}},
 		{"in-progress keeps a call", func(b *bench) { b.keeps(b.putTool(), b.tool(group), b.tool(group)) }},
 		{"later gives a call back after the delay", func(b *bench) { b.givesBack(b.putTool(), b.tool(group), b.tool(group)) }},
 	})
+}
+
+func chatWork(k events.Key) protocol.ChatWork {
+	return protocol.ChatWork{
+		V: protocol.Version, Tenant: k.Tenant, Chat: k.Chat, Rev: 18,
+		What: protocol.WordReport, Call: events.CallID{Turn: 3, Step: 2, Ordinal: 1},
+	}
 }
 
 func modelWork(k events.Key) protocol.ModelWork {
@@ -165,6 +198,14 @@ func (b *bench) otherModel(ctx context.Context, limit int) ([]protocol.Delivery,
 	return b.Other.Work.FetchModel(ctx, pool, limit)
 }
 
+func (b *bench) words(ctx context.Context, limit int) ([]protocol.Delivery, error) {
+	return b.Bus.Work.FetchChat(ctx, limit)
+}
+
+func (b *bench) otherWords(ctx context.Context, limit int) ([]protocol.Delivery, error) {
+	return b.Other.Work.FetchChat(ctx, limit)
+}
+
 func (b *bench) tool(group string) fetcher {
 	runner := b.Rig.Runner(group)
 	return func(ctx context.Context, limit int) ([]protocol.Delivery, error) {
@@ -179,6 +220,16 @@ func (b *bench) putModel() func() {
 		b.Helper()
 		b.stored(w, true)
 		w.Attempt++
+	}
+}
+
+// putWord stores a new word each time.
+func (b *bench) putWord() func() {
+	w := chatWork(b.key("again"))
+	return func() {
+		b.Helper()
+		b.stored(w, true)
+		w.Call.Ordinal++
 	}
 }
 

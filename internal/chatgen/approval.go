@@ -44,7 +44,9 @@ func (d *Driver) decide() chat.Message {
 	case b.Decision == protocol.DecideDeny:
 		b.Stop = d.yes(3)
 	case d.yes(3):
-		b.Args = json.RawMessage([]string{ArgumentsValid, `{"n": 2}`, ArgumentsWrong, "[]", "null", d.long()}[d.chance.IntN(6)])
+		b.Args = json.RawMessage([]string{
+			ArgumentsValid, `{"n": 2}`, ArgumentsWrong, "[]", "null", d.long(), ArgumentsTask, ArgumentsTaskBlank,
+		}[d.chance.IntN(8)])
 	}
 	if d.yes(6) {
 		b.Arguments = events.DigestOf([]byte([]string{"{}", ArgumentsValid, `{"n":2}`}[d.chance.IntN(3)]))

@@ -26,6 +26,10 @@ type Driver struct {
 	inputs []string
 	hoards bool            // tools give much to read, so that some of it is left out
 	handed []protocol.Work // to workers, when last looked at
+
+	// kin carries word to a child and gives what that tells; nil: nobody sees the
+	// children, and what they tell is made up.
+	kin func(*Driver, protocol.ChatWork) (chat.Message, bool)
 }
 
 // NewDriver drives a chat of that name.
@@ -79,6 +83,8 @@ func (d *Driver) Next() chat.Message {
 		return d.attempt(w)
 	case protocol.ToolWork:
 		return d.run(w)
+	case protocol.ChatWork:
+		return d.word(w)
 	case protocol.Timer:
 		return d.due(w)
 	}
@@ -258,7 +264,7 @@ func (d *Driver) settings() events.Settings {
 	if d.yes(6) {
 		s.Tools = &[]string{ToolRead, ToolAppend, ToolUnoffered}
 		if !d.yes(3) {
-			s.Tools = &[]string{ToolRead, ToolSolo, chat.ToolAskUser}
+			s.Tools = &[]string{ToolRead, ToolSolo, chat.ToolAskUser, chat.ToolDelegate}
 		}
 	}
 	if d.yes(5) {
@@ -359,6 +365,11 @@ func (d *Driver) parts() []events.Part {
 	for range calls {
 		parts = append(parts, d.call())
 	}
+	if d.yes(40) { // more than may be open at once
+		for range events.MaxOpenChildren + 2 {
+			parts = append(parts, Call(chat.ToolDelegate, ArgumentsTask))
+		}
+	}
 	return parts
 }
 
@@ -366,7 +377,7 @@ func (d *Driver) call() events.Part {
 	names := []string{
 		ToolRead, ToolRead, ToolRead, ToolCount, ToolPut, ToolPut, ToolAppend, ToolAppend, ToolAppend, ToolBoth, ToolBoth, ToolBoth,
 		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolAsk, ToolReview, ToolReview, ToolReview, ToolUnoffered, chat.ToolAskUser, chat.ToolAskUser, chat.ToolAskUser,
-		ToolClient, ToolClient,
+		ToolClient, ToolClient, chat.ToolDelegate, chat.ToolDelegate, chat.ToolDelegate,
 	}
 	arguments := []string{
 		ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, "", "", "null", ArgumentsWrong, ArgumentsCut, "[]",
@@ -375,6 +386,11 @@ func (d *Driver) call() events.Part {
 	p := Call(names[d.chance.IntN(len(names))], arguments[d.chance.IntN(len(arguments))])
 	if p.Name == chat.ToolAskUser && !d.yes(8) {
 		p.Arguments = []string{ArgumentsQuestion, ArgumentsQuestion, ArgumentsQuestion, ArgumentsNoOptions}[d.chance.IntN(4)]
+	}
+	if p.Name == chat.ToolDelegate && !d.yes(8) {
+		p.Arguments = []string{
+			ArgumentsTask, ArgumentsTask, ArgumentsTaskAll, ArgumentsTaskLast, ArgumentsTaskAgent, ArgumentsTaskBlank,
+		}[d.chance.IntN(6)]
 	}
 	p.ProviderID = ids[d.chance.IntN(len(ids))]
 	return p

@@ -30,7 +30,9 @@ func (d *Driver) Any() chat.Message {
 	}
 	d.Wait(time.Duration(d.chance.IntN(100_000)-1_000) * time.Millisecond)
 	d.disturb()
-	switch d.chance.IntN(7) {
+	switch d.chance.IntN(8) {
+	case 7:
+		return d.wildWord()
 	case 0:
 		return d.wildTimer()
 	case 1:

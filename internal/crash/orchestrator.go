@@ -81,17 +81,31 @@ type work struct {
 
 // Put implements [orchestrator.Work].
 func (w work) Put(ctx context.Context, item protocol.Work) (stored bool, err error) {
-	err = w.points.around(item.Key(), "put work "+item.Kind(), func() error {
+	err = w.points.around(item.Key(), "put work "+workKind(item), func() error {
 		stored, err = w.Work.Put(ctx, item)
 		return err
 	})
 	return stored, err
 }
 
+// workKind is the kind of work; of a word between chats, which one.
+func workKind(w protocol.Work) string {
+	if word, ok := w.(protocol.ChatWork); ok {
+		return word.Kind() + " " + string(word.What)
+	}
+	return w.Kind()
+}
+
 // FetchModel implements [orchestrator.Work].
 func (w work) FetchModel(ctx context.Context, pool string, limit int) ([]protocol.Delivery, error) {
 	taken, err := w.Work.FetchModel(ctx, pool, limit)
 	return w.points.take("model", taken), err
+}
+
+// FetchChat implements [orchestrator.Work].
+func (w work) FetchChat(ctx context.Context, limit int) ([]protocol.Delivery, error) {
+	taken, err := w.Work.FetchChat(ctx, limit)
+	return w.points.take("word", taken), err
 }
 
 // Delete implements [orchestrator.Work].

@@ -13,8 +13,9 @@ import (
 
 // Prefixes of what the queues hold; a subject function spells them.
 var (
-	commandPrefix = prefixOf(protocol.CommandSubject(events.Key{Tenant: protocol.Any, Chat: protocol.Any}, protocol.Any))
-	duePrefix     = prefixOf(protocol.TimerDueSubject(events.Key{Tenant: protocol.Any, Chat: protocol.Any}, protocol.Any))
+	commandPrefix  = prefixOf(protocol.CommandSubject(events.Key{Tenant: protocol.Any, Chat: protocol.Any}, protocol.Any))
+	chatWorkPrefix = prefixOf(protocol.ChatWorkSubject(events.Key{Tenant: protocol.Any, Chat: protocol.Any}, protocol.Any))
+	duePrefix      = prefixOf(protocol.TimerDueSubject(events.Key{Tenant: protocol.Any, Chat: protocol.Any}, protocol.Any))
 )
 
 // prefixOf is the part of a filter before its first wildcard.

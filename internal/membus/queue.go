@@ -57,12 +57,12 @@ func (q *queue) remove(sequence uint64) {
 	}
 }
 
-// removeOf removes all work of a chat.
+// removeOf removes all attempts and calls of a chat.
 func (q *queue) removeOf(k events.Key) {
 	of := "." + k.String() + "."
 	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool {
 		_, after, _ := strings.Cut(m.Subject, of)
-		return after != "" && !strings.Contains(after, ".")
+		return after != "" && !strings.Contains(after, ".") && !strings.HasPrefix(m.Subject, chatWorkPrefix)
 	})
 }
 

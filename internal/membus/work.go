@@ -22,6 +22,8 @@ func (w work) Put(ctx context.Context, item protocol.Work) (bool, error) {
 		subject = protocol.ModelWorkSubject(item.Pool, item.Key(), item.Step, item.Attempt)
 	case protocol.ToolWork:
 		subject = protocol.ToolWorkSubject(item.Group, item.Key(), item.Call)
+	case protocol.ChatWork:
+		subject = protocol.ChatWorkSubject(item.Key(), item.Name())
 	case protocol.Timer:
 		return false, fmt.Errorf("put work: timer %s belongs to the timers", item.Name)
 	}
@@ -43,6 +45,10 @@ func (w work) Put(ctx context.Context, item protocol.Work) (bool, error) {
 
 func (w work) FetchModel(ctx context.Context, pool string, limit int) ([]protocol.Delivery, error) {
 	return w.p.server.work.fetch(ctx, w.p, "work.model", prefixOf(protocol.ModelWorkFilter(pool)), limit)
+}
+
+func (w work) FetchChat(ctx context.Context, limit int) ([]protocol.Delivery, error) {
+	return w.p.server.work.fetch(ctx, w.p, "work.chat", chatWorkPrefix, limit)
 }
 
 func (w work) Delete(ctx context.Context, k events.Key) error {

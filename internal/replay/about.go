@@ -111,6 +111,12 @@ func about(e events.Event) subject {
 		return subject{turn: e.Turn, said: fmt.Sprintf("turn %d: %s of the %s: %s, of %s", e.Turn, e.Bound, e.Scope, spentOf(e.Spent), boundsOf(e.Budget))}
 	case events.BudgetExtended:
 		return subject{turn: e.Turn, said: fmt.Sprintf("of the %s: %s", e.Scope, boundsOf(e.Budget))}
+	case events.ChatSpawned:
+		return subject{said: fmt.Sprintf("for call %s of chat %s, at depth %d", e.Parent.Call, e.Parent.Chat, e.Depth)}
+	case events.ChildSpawned:
+		return subject{call: e.Call, said: fmt.Sprintf("call %s, by chat %s, until %s", e.Call, e.Child, e.Due)}
+	case events.ChildEnded:
+		return subject{call: e.Call, said: fmt.Sprintf("call %s, by chat %s: %s", e.Call, e.Child, e.Outcome)}
 	case events.AgentNamed:
 		return subject{said: "agent " + e.Agent}
 	case events.ModeSet:

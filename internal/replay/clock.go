@@ -55,6 +55,8 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 			}
 		case events.ChatEraseRequested:
 			at = e.Due
+		case events.ChildSpawned:
+			at = e.Due.Add(-events.ChildTime)
 		case events.ChatErased:
 			at = e.Due.Add(-events.EraseDelay)
 		case events.ChatCreated, events.ChatInherited, events.ChatConfigured, events.ChatTitled, events.ChatArchived, events.ChatUnarchived,
@@ -62,6 +64,7 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 			events.InputPromoted, events.InputSteered, events.InputWithdrawn, events.BranchSelected,
 			events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepCompleted,
 			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet, events.AgentNamed, events.ContentDeleted,
+			events.ChatSpawned, events.ChildEnded,
 			events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 			// It says nothing of when it was decided.
 		}

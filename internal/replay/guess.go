@@ -40,6 +40,7 @@ func (h *History) messages(c events.Commit) ([]guess, bool) {
 	case events.CausedByRestore:
 		return []guess{{message: chat.Restored{}}}, true
 	case events.CausedByChat:
+		return h.words(c)
 	}
 	return nil, false // nothing this release writes
 }
@@ -152,7 +153,11 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		}
 		return of(protocol.Fork{V: protocol.Version, Chat: e.Origin.Chat, Rev: e.Origin.Rev, Title: e.Title}), true
 	case events.ChatConfigured:
-		return of(protocol.Configure{V: protocol.Version, Settings: e.Settings}), true
+		said := e.Settings
+		if !namesAgent(c) {
+			said.Agent = "" // it was there before
+		}
+		return of(protocol.Configure{V: protocol.Version, Settings: said}), true
 	case events.ChatTitled:
 		return of(protocol.Rename{V: protocol.Version, Title: e.Title}), true
 	case events.InputEdited:
@@ -181,11 +186,19 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		events.TurnInterrupted, events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.ToolCompleted,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested,
-		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
 		events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 		// The verb is all that was said, or cannot have had this outcome.
 	}
 	return of(bodyOf(verb, 0)), bodyOf(verb, 0) != nil
+}
+
+// namesAgent reports whether what a commit answers named an agent.
+func namesAgent(c events.Commit) bool {
+	return slices.ContainsFunc(c.Events, func(e events.Event) bool {
+		_, names := e.(events.AgentNamed)
+		return names
+	})
 }
 
 // choiceIn is the choice of a branch that a commit made.

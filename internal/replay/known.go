@@ -38,7 +38,7 @@ func (k *known) read(c events.Commit) {
 			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
 			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
-			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached, events.BudgetExtended,
+			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached, events.BudgetExtended, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
 			events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 			// Nothing that a message is made from.
 		}
@@ -99,8 +99,9 @@ func (k *known) live(c events.Commit) chat.Live {
 		}
 		return chat.Live{
 			Defaults: events.Settings{
-				Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits, Reviewer: got.Reviewer,
-				Titler: got.Titler, Budget: &got.Budget, ChatBudget: &got.ChatBudget,
+				Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits, Reviewer: got.Reviewer, Titler: got.Titler,
+				Tools:  namesOf(got.Tools), // those of the core are there only for who names them
+				Budget: &got.Budget, ChatBudget: &got.ChatBudget,
 			},
 			Agents:  agents,
 			Tools:   got.Tools,

@@ -46,6 +46,7 @@ func TestGeneratedLogsReplayWithoutDifference(t *testing.T) {
 		spread   = 60
 		forks    = 4 // every so many logs, the chat goes on from another one
 		erased   = 5 // every so many logs, the chat is erased
+		children = 3 // every so many logs, the chat works for another one
 	)
 	var (
 		wait   sync.WaitGroup
@@ -59,6 +60,9 @@ func TestGeneratedLogsReplayWithoutDifference(t *testing.T) {
 				k := events.Key{Tenant: "acme", Chat: fmt.Sprintf("chat-%d", i)}
 				chance := rand.New(rand.NewPCG(uint64(i), 2))
 				log := chatgen.Log(k, chance, shortest+i%spread)
+				if i%children == 1 {
+					log = workingFor(k, chance, shortest+i%spread)
+				}
 				options := map[string]replay.Options{"alone": {}, "with everything": everything(log)}
 				if i%forks == 0 && log.State.Exists() {
 					log = goneOn(log, chance)
@@ -95,6 +99,15 @@ func TestGeneratedLogsReplayWithoutDifference(t *testing.T) {
 	if counts.Believed*20 > counts.Commits {
 		t.Errorf("%d of %d commits are only believed", counts.Believed, counts.Commits)
 	}
+}
+
+// workingFor is a chat that works for another one.
+func workingFor(parent events.Key, chance *rand.Rand, messages int) *chatgen.Chat {
+	d := chatgen.NewChildDriver(parent, chance)
+	for range messages {
+		d.Take(d.Next())
+	}
+	return d.Chat
 }
 
 // goneOn is a chat that goes on from another one.

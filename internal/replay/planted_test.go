@@ -107,6 +107,10 @@ func TestAChangedRuleIsReportedAtItsFirstPlace(t *testing.T) {
 			e.Deadline = e.Deadline.Add(-time.Second)
 			return e
 		}), "deadline"},
+		{"more time for a child", on(func(e events.ChildSpawned) events.Event {
+			e.Due = e.Due.Add(time.Second)
+			return e
+		}), "due"},
 		{"no retry", on(func(e events.StepFailed) events.Event {
 			e.RetryAt = 0
 			return e
@@ -259,6 +263,9 @@ func falsified(e events.Event) events.Event {
 	case events.QuestionAsked:
 		e.Questions = slices.Clone(e.Questions)
 		e.Questions[0].Text = "What else?"
+		return e
+	case events.ChildSpawned:
+		e.Depth++
 		return e
 	case events.ActionRequested:
 		e.Calls = append(slices.Clone(e.Calls), e.Calls[0])

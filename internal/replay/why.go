@@ -134,7 +134,9 @@ func asked(commits []events.Commit, at place, cause events.Cause) place {
 			return none()
 		}
 		return newest(commits, at, func(e events.Event) bool { return sets(e, name) })
-	case events.CausedByCommand, events.CausedByChat, events.CausedByRestore:
+	case events.CausedByChat:
+		return worksFor(commits, at)
+	case events.CausedByCommand, events.CausedByRestore:
 	}
 	return none()
 }
@@ -160,6 +162,20 @@ func callIn(e events.Event) (events.CallID, bool) {
 	return a.call, a.call != events.CallID{}
 }
 
+// worksFor is what made another chat send the word that a commit answers: a child
+// tells how it ended since a call got it, and a parent stops the chat that it made. To
+// make it was the parent's own doing, and a chain ends there.
+func worksFor(commits []events.Commit, at place) place {
+	first := commits[at.commit].Events[0]
+	return newest(commits, at, func(e events.Event) bool {
+		if ended, ok := first.(events.ChildEnded); ok {
+			return isChildOf(e, ended.Call)
+		}
+		_, made := e.(events.ChatSpawned)
+		return made
+	})
+}
+
 func isRequestOf(e events.Event, call events.CallID) bool {
 	r, ok := e.(events.ToolRequested)
 	return ok && r.Call == call
@@ -177,7 +193,7 @@ func sets(e events.Event, name protocol.TimerName) bool {
 		f, ok := e.(events.StepFailed)
 		return ok && f.Step == name.Step && f.Attempt == name.Attempt
 	case protocol.TimerDeadline:
-		return isRequestOf(e, name.Call)
+		return isRequestOf(e, name.Call) || isChildOf(e, name.Call)
 	case protocol.TimerReview:
 		r, ok := e.(events.StepRequested)
 		return ok && r.Step == name.Step

@@ -98,8 +98,8 @@ func (h *history) approvalRequested(e events.ApprovalRequested) {
 		return
 	case c.result.known():
 		h.breaks(RuleApprovals, c.result, "%s is asked about after its result", what)
-	case c.requested.known():
-		h.breaks(RuleApprovals, c.requested, "%s is asked about after it was handed out", what)
+	case c.taken():
+		h.breaks(RuleApprovals, c.asked, "%s is asked about after it was handed out", what)
 	}
 	if c.client.known() {
 		h.breaks(RuleApprovals, c.client, "%s is asked about after the client was asked for it", what)
@@ -198,7 +198,7 @@ func (h *history) granted(e events.ApprovalResolved) {
 // edit gives the call the arguments that somebody made of its own.
 func (c *call) edit(parts []events.Part) {
 	if len(parts) == 1 {
-		c.arguments, c.blob = parts[0].Arguments, parts[0].Blob
+		c.arguments, c.blob, c.edited = parts[0].Arguments, parts[0].Blob, true
 	}
 }
 
@@ -262,7 +262,7 @@ func (h *history) asksAll(s *step) {
 			h.breaks(RuleApprovals, a.resolved, "%s was %s and has no result", what, a.decision)
 		case h.underReview(c):
 			// The model may spare a person the question.
-		case !a.asked.known() && !c.requested.known() && !c.client.known() && h.needsPerson(c):
+		case !a.asked.known() && !c.taken() && !c.client.known() && h.needsPerson(c):
 			s.reported = true
 			h.breaks(RuleApprovals, c.asked, "%s needs a person, and nobody is asked", what)
 		}

@@ -27,6 +27,7 @@ func (h *history) boundary() {
 	h.leaves(t)
 	h.dueStopped()
 	s := t.step
+	h.children(s)
 	h.steeredBehind()
 	if t.stopper != "" && !t.interrupt.known() {
 		h.breaks(RuleInterrupts, t.start, "turn %d goes on though input %s came to stop it", t.number, t.stopper)
@@ -81,7 +82,7 @@ func (h *history) ending(t *turn) {
 		return
 	}
 	for _, c := range s.openCalls() {
-		if !c.requested.known() {
+		if !c.taken() {
 			t.reported = true
 			h.breaks(RuleInterrupts, t.interrupt, "%s was not handed out when turn %d was asked to end, and has no result", describe(c.id, "call"), t.number)
 		}
@@ -92,7 +93,7 @@ func (h *history) ending(t *turn) {
 // when the commit of their step ends.
 func (h *history) settles(s *step) {
 	for _, c := range s.openCalls() {
-		if c.asked != h.here || c.requested.known() || c.question.asked.known() {
+		if c.asked != h.here || c.taken() || c.question.asked.known() {
 			continue
 		}
 		if _, why := h.barred(c); why != "" {
@@ -122,7 +123,7 @@ func (h *history) handsOut(s *step) {
 		h.breaks(RuleSteps, s.closed, "only calls of the client are open, and it is not asked for %s", describe(first.id, "call"))
 	}
 	for _, c := range runnable {
-		if !c.requested.known() {
+		if !c.taken() {
 			s.reported = true
 			h.breaks(RuleSteps, s.closed, "%s may run, and is not handed out", describe(c.id, "call"))
 		}
@@ -131,25 +132,29 @@ func (h *history) handsOut(s *step) {
 
 // runnable lists the open calls that may run now: those that do, and behind them in
 // their order those that can run beside them. One that waits for a person is not
-// among them.
+// among them, nor is one for whose child there is no place.
 func (h *history) runnable(s *step) []*call {
 	if h.turn.settings == nil {
 		return nil
 	}
 	var list []*call
-	alone := false
+	alone, children := false, s.openChildren()
 	for _, c := range s.openCalls() {
-		if c.requested.known() {
+		if c.taken() {
 			list = append(list, c)
 			alone = alone || !h.turn.parallel(c)
 		}
 	}
 	for _, c := range s.openCalls() {
 		switch {
-		case c.requested.known(), c.approval.waits(), c.question.asked.known(), h.turn.isClients(c), h.needsReview(c): // for somebody else than a runner: nobody waits for that
+		case c.taken(), c.approval.waits(), c.question.asked.known(), h.turn.isClients(c), h.needsReview(c): // for somebody else than a runner: nobody waits for that
 			continue
 		case alone, !h.turn.parallel(c) && len(list) > 0:
 			return list
+		case h.turn.delegates(c):
+			if children++; children > events.MaxOpenChildren {
+				continue
+			}
 		}
 		list = append(list, c)
 		alone = !h.turn.parallel(c)
@@ -171,7 +176,7 @@ func (h *history) inTurn(c *call) {
 		return
 	}
 	for _, other := range h.turn.step.openCalls() {
-		if other == c || other.approval.waits() || h.needsReview(other) || other.id.Ordinal > c.id.Ordinal && !other.requested.known() {
+		if other == c || other.approval.waits() || h.needsReview(other) || other.id.Ordinal > c.id.Ordinal && !other.taken() {
 			continue
 		}
 		if h.turn.isClients(other) {
@@ -247,7 +252,7 @@ func (h *history) instead(c *call, status events.ToolStatus) {
 	if status == events.ToolDenied && h.denied(c) {
 		return
 	}
-	if c.asked != h.here {
+	if c.asked != h.here && (!c.edited || !h.turn.delegates(c)) { // what a person made of a task may be none
 		h.breaks(RuleLicence, c.asked, "%s is %s later than its step asked for it", what, status)
 	}
 	want, why := h.barred(c)

@@ -21,6 +21,9 @@ func (h *history) eventSize(e events.Event) {
 	case events.ChatCreated:
 		h.title(e.Title)
 		h.wishes(&e.Settings)
+	case events.ChatSpawned:
+		h.title(e.Title)
+		h.wishes(&e.Settings)
 	case events.ChatConfigured:
 		h.wishes(&e.Settings)
 	case events.ChatTitled:

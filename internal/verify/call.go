@@ -27,6 +27,8 @@ type call struct {
 	status    events.ToolStatus
 	question  question
 	client    Place // where the client was asked for it
+	child     child
+	edited    bool // the arguments are not the model's
 }
 
 // callsOf judges I7 for a completed step and gives its calls.
@@ -214,6 +216,7 @@ func (h *history) toolCompleted(e events.ToolCompleted) {
 		h.breaks(RuleResults, c.asked, "%s is %s, and its result is not marked as an error", describe(e.Call, "call"), e.Status)
 	}
 	h.afterApproval(c, e)
+	h.afterChild(c, e)
 	switch {
 	case h.closing:
 		h.leftOpen(c, e)

@@ -62,7 +62,7 @@ func (h *history) brings(e events.Event) (Rule, bool) {
 	case events.CausedByTimer:
 		return h.timerBrings(e)
 	case events.CausedByChat:
-		return RuleChildren, false // no chat tells another anything yet
+		return RuleChildren, h.chatBrings(e)
 	case events.CausedByRestore:
 		return RuleInterrupts, restoreBrings(e)
 	}
@@ -89,8 +89,8 @@ func (h *history) timerBrings(e events.Event) (Rule, bool) {
 		e, ok := e.(events.StepRequested)
 		return RuleAttempts, ok && e.Step == name.Step && e.Attempt == name.Attempt+1
 	case protocol.TimerDeadline:
-		e, ok := e.(events.ToolCompleted)
-		return RuleResults, ok && e.Call == name.Call
+		call, ok := settles(e)
+		return RuleResults, ok && call == name.Call
 	case protocol.TimerAction:
 		e, ok := e.(events.ToolCompleted)
 		return RuleResults, ok && e.Call.StepID() == name.Step && e.Status == events.ToolTimeout
@@ -107,10 +107,9 @@ func (h *history) timerBrings(e events.Event) (Rule, bool) {
 		switch e := e.(type) {
 		case events.StepInterrupted:
 			return RuleInterrupts, e.Step.Turn == name.Turn
-		case events.ToolCompleted:
-			return RuleInterrupts, e.Call.Turn == name.Turn
 		default:
-			return RuleInterrupts, false
+			call, ok := settles(e)
+			return RuleInterrupts, ok && call.Turn == name.Turn
 		}
 	case protocol.TimerErase:
 		_, ok := e.(events.ChatErased)
@@ -201,11 +200,13 @@ func leads(e events.Event) (Rule, bool) {
 		return RuleResults, true
 	case events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
 		return RuleChain, true
-	case events.ChatCreated, events.ChatInherited, events.CommandRejected, events.CommandNoted: // judged as what they are
+	case events.ChildEnded:
+		return RuleChildren, e.Outcome != events.ChildUnknown
+	case events.ChatCreated, events.ChatInherited, events.ChatSpawned, events.CommandRejected, events.CommandNoted: // judged as what they are
 	case events.ChatUnarchived: // an input brings a chat back
 	case events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolCompleted, events.ApprovalRequested, events.QuestionAsked,
-		events.ActionRequested, events.AgentNamed, events.BudgetReached,
+		events.ActionRequested, events.AgentNamed, events.BudgetReached, events.ChildSpawned,
 		events.ContextCompacted, events.ContextCompactionFailed: // they follow
 	}
 	return "", false
@@ -217,6 +218,8 @@ func brought(first, e events.Event) bool {
 	switch in := first.(type) {
 	case events.ChatEraseRequested:
 		return erasureBrings(e)
+	case events.ChatSpawned:
+		return birthBrings(e)
 	case events.InputAccepted:
 		if e, ok := e.(events.InputPromoted); ok {
 			return e.Input == in.Input && (stopsTurns(in.Mode) || in.Mode == events.ModeSteer && !e.Interrupt)
@@ -233,6 +236,18 @@ func brought(first, e events.Event) bool {
 	}
 	_, ok := e.(events.TurnInterruptRequested)
 	return ok
+}
+
+// settles is the call that an event settles, or whose child it ends before that.
+func settles(e events.Event) (events.CallID, bool) {
+	switch e := e.(type) {
+	case events.ToolCompleted:
+		return e.Call, true
+	case events.ChildEnded:
+		return e.Call, true
+	default:
+		return events.CallID{}, false
+	}
 }
 
 // closes is the attempt that an event closes, if it does.

@@ -6,10 +6,11 @@
 // shown (I16), that a snapshot and the rest give the same (I19), and that the
 // clock has no say (I20).
 //
-// [Rules] lists all twenty. Nothing of I17 (children) applies yet: no log can hold
-// its events, and a commit with an
-// event that this release does not know is not judged but told, see [Unread]. Of
-// the others the list says what is still to come.
+// [Rules] lists all twenty, and says what is still to come. A commit with an event
+// that this release does not know is not judged but told, see [Unread].
+//
+// Most rules are about one chat. That a child and its parent say the same of each
+// other is judged where both are read.
 package verify
 
 import (
@@ -84,12 +85,13 @@ type Entry struct {
 // chat's in order, once. It holds what is open in each chat and little else.
 // It is not safe for concurrent use.
 type Checker struct {
-	options Options
-	chats   map[events.Key]*history
-	commits *recent[commitPlace]
-	schemas *schemas
-	unread  []Unread
-	found   []Violation
+	options  Options
+	chats    map[events.Key]*history
+	families families
+	commits  *recent[commitPlace]
+	schemas  *schemas
+	unread   []Unread
+	found    []Violation
 }
 
 type commitPlace struct {
@@ -109,10 +111,11 @@ type Unread struct {
 // New is a checker that has read nothing.
 func New(o Options) *Checker {
 	return &Checker{
-		options: o,
-		chats:   make(map[events.Key]*history),
-		commits: newRecent[commitPlace](recentCommits),
-		schemas: newSchemas(o.Schema),
+		options:  o,
+		chats:    make(map[events.Key]*history),
+		families: make(families),
+		commits:  newRecent[commitPlace](recentCommits),
+		schemas:  newSchemas(o.Schema),
 	}
 }
 
@@ -168,6 +171,7 @@ func (c *Checker) add(e Entry) {
 		}
 	}
 	h.read(commit, e)
+	c.settle(h)
 }
 
 func (c *Checker) commitID(h *history, commit events.Commit) {
@@ -189,6 +193,7 @@ func (c *Checker) history(k events.Key) *history {
 	h, ok := c.chats[k]
 	if !ok {
 		h = newHistory(k, c.options, c.schemas, &c.found)
+		h.kin = c.families
 		c.chats[k] = h
 	}
 	return h
@@ -209,6 +214,7 @@ func (c *Checker) Finish(stored []StoredCommand) []Violation {
 	for _, k := range keys {
 		c.chats[k].fold.finish(c.chats[k])
 	}
+	c.kindred()
 	if c.options.Idle {
 		for _, k := range keys {
 			c.chats[k].rest()

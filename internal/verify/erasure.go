@@ -39,6 +39,7 @@ func (h *history) erasing(c events.Commit) {
 func (h *history) cut() {
 	h.turn, h.aside, h.asides, h.waiting = nil, nil, 0, nil
 	h.tree.due, h.erasure = nil, erasure{}
+	h.cutOff = true
 }
 
 // erasureEvent judges an event of an erasure.
@@ -93,6 +94,7 @@ func (h *history) tombstone(e events.ChatErased) {
 	}
 	h.turn, h.aside, h.asides, h.waiting = nil, nil, 0, nil // what was asked beside the turns ends with the chat
 	x.erased = h.here
+	h.kin.buried(h)
 }
 
 // due judges the time of a timer that an erasure goes on with.

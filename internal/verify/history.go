@@ -56,6 +56,13 @@ type history struct {
 
 	effects effectsOfChat
 	fold    fold
+
+	birth    birth
+	kin      families
+	said     saying       // the newest answer of a first turn that a parent waits for
+	told     []events.Key // the children that the commit being judged has ended
+	restored bool         // it comes from a backup
+	cutOff   bool         // its beginning is deleted
 }
 
 type decided struct {
@@ -108,6 +115,7 @@ func (h *history) read(c events.Commit, e Entry) {
 	h.cause, h.at = c.Cause, c.At
 	_, inherits := c.Events[0].(events.ChatInherited)
 	h.closing = inherits || c.Cause.Kind == events.CausedByRestore
+	h.restored = h.restored || c.Cause.Kind == events.CausedByRestore
 	h.chain(c, e)
 	h.tenant(c)
 	h.erasing(c)
@@ -117,6 +125,7 @@ func (h *history) read(c events.Commit, e Entry) {
 	for i, event := range c.Events {
 		h.event(event, i)
 	}
+	h.worksAtOnce()
 	h.boundary()
 	h.fold.read(h, c, e)
 	h.last, h.prev, h.lastAt = h.here, events.Hash(e.Commit), max(h.lastAt, c.At)
@@ -138,6 +147,12 @@ func (h *history) event(e events.Event, index int) {
 		}
 		h.stay()
 		h.naming.given = h.naming.given || e.Title != ""
+	case events.ChatSpawned:
+		h.chatSpawned(e, index)
+	case events.ChildSpawned:
+		h.childSpawned(e)
+	case events.ChildEnded:
+		h.childEnded(e)
 	case events.ChatEraseRequested, events.ChatErased, events.ContentDeleted:
 		h.erasureEvent(e)
 	case events.ChatConfigured:
@@ -238,7 +253,8 @@ func (h *history) chain(c events.Commit, e Entry) {
 	}
 	_, created := c.Events[0].(events.ChatCreated)
 	_, inherits := c.Events[0].(events.ChatInherited)
-	if !created && !inherits && !erased && h.last.Rev == 0 {
+	_, spawned := c.Events[0].(events.ChatSpawned)
+	if !created && !inherits && !spawned && !erased && h.last.Rev == 0 {
 		h.breaks(RuleChain, Place{}, "the log does not begin with chat.created")
 	}
 	if c.At < h.lastAt {
@@ -311,6 +327,7 @@ func (h *history) rest() {
 		if s := t.step; s != nil {
 			for _, open := range s.openCalls() {
 				h.breaks(RuleResults, s.closed, "%s never got a result", describe(open.id, "call"))
+				h.childless(open, "everything is at rest")
 				if open.approval.waits() {
 					h.breaks(RuleApprovals, open.approval.asked, "nobody ever decided about %s", describe(open.id, "call"))
 				}

@@ -82,7 +82,7 @@ func (h *history) begin() {
 	h.commands, h.command = newRecent[Place](recentCommands), decided{}
 	h.aside = nil                              // it stays where it was begun
 	h.settled = newRecent[Place](recentInputs) // inputs are named after commands, which begin anew
-	h.erasure = erasure{}
+	h.erasure, h.birth = erasure{}, birth{}
 	h.allowed = nil // what was approved there was approved for that chat
 	h.fold.inherit()
 }
@@ -124,7 +124,7 @@ func (h *history) whyClosed() string {
 func restoreBrings(e events.Event) bool {
 	switch e.(type) {
 	case events.BranchSelected, events.StepInterrupted, events.ContextCompactionFailed, events.ApprovalResolved, events.ToolCompleted,
-		events.TurnInterrupted, events.InputWithdrawn:
+		events.ChildEnded, events.TurnInterrupted, events.InputWithdrawn:
 		return true
 	default:
 		return false

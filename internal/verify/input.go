@@ -23,8 +23,8 @@ func stopsTurns(m events.SendMode) bool {
 }
 
 func (h *history) inputAccepted(e events.InputAccepted) {
-	if h.cause.Kind != events.CausedByCommand || h.cause.ID != e.Input {
-		h.breaks(RuleInputs, Place{}, "input %s is not named after the command that brought it, %s", e.Input, h.cause.ID)
+	if !h.named(e.Input) {
+		h.breaks(RuleInputs, Place{}, "input %s is not named after what brought it, %s %s", e.Input, h.cause.Kind, h.cause.ID)
 	}
 	if at, ok := h.settled.get(e.Input); ok {
 		h.breaks(RuleInputs, at, "input %s was accepted and settled before", e.Input)

@@ -67,7 +67,7 @@ func legal(t *testing.T, number int) {
 	}
 	k := events.Key{Tenant: "acme", Chat: fmt.Sprintf("chat-%d", number)}
 	chance := rand.New(rand.NewPCG(uint64(number), 0))
-	log := chatgen.Log(k, chance, messages)
+	log := generated(k, number, chance, messages)
 	if number%forks == 0 && log.State.Exists() {
 		log = goneOn(log, chance, messages)
 	}
@@ -104,6 +104,19 @@ func legal(t *testing.T, number int) {
 	if log.State.Erased() {
 		cutIsLegal(t, number, entries(log, 1), chance.IntN(len(log.Commits)), options)
 	}
+}
+
+// generated is a chat, every so many of which works for another one.
+func generated(k events.Key, number int, chance *rand.Rand, messages int) *chatgen.Chat {
+	const children = 7
+	if number%children != 3 {
+		return chatgen.Log(k, chance, messages)
+	}
+	d := chatgen.NewChildDriver(k, chance)
+	for range messages {
+		d.Take(d.Next())
+	}
+	return d.Chat
 }
 
 // cutIsLegal judges the log of an erased chat of which only a beginning is left, or

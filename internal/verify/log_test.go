@@ -96,6 +96,12 @@ func change[E events.Event](l log, n int, with func(*E)) log {
 // of them. A log that goes on from another one begins with that one's hash.
 func (l log) chain(t *testing.T) []verify.Entry {
 	t.Helper()
+	return l.chainOf(t, ann)
+}
+
+// chainOf is chain for the log of another chat.
+func (l log) chainOf(t *testing.T, k events.Key) []verify.Entry {
+	t.Helper()
 	prev := ""
 	list := make([]verify.Entry, len(l))
 	for i, c := range l {
@@ -108,7 +114,7 @@ func (l log) chain(t *testing.T) []verify.Entry {
 			t.Fatal(err)
 		}
 		prev = events.Hash(b)
-		list[i] = verify.Entry{Subject: protocol.LogSubject(protocol.Shard(c.Key, shards), ann), Sequence: uint64(100 + i), Commit: b}
+		list[i] = verify.Entry{Subject: protocol.LogSubject(protocol.Shard(c.Key, shards), k), Sequence: uint64(100 + i), Commit: b}
 	}
 	return list
 }

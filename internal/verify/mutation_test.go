@@ -25,7 +25,7 @@ func mutations() []mutation {
 		approvalMutations(),
 		agentMutations(), budgetMutations(),
 		branchMutations(), planMutations(), reviewMutations(), titleMutations(),
-		erasureMutations(),
+		erasureMutations(), childMutations(),
 	)
 }
 
@@ -42,7 +42,7 @@ func TestMutatedLogsAreReported(t *testing.T) {
 				tell = story
 			}
 			c := tell(t)
-			found := check(tt.mutate(logOf(c)).chain(t), verify.Options{Idle: true, Schema: schema, Blob: blobs(c)})
+			found := check(tt.mutate(logOf(c)).chainOf(t, c.Key()), verify.Options{Idle: true, Schema: schema, Blob: blobs(c)})
 			if !slices.ContainsFunc(found, func(v verify.Violation) bool { return v.Rule == tt.rule }) {
 				t.Errorf("not reported; found: %v", found)
 			}
@@ -54,7 +54,7 @@ func TestTheStoriesAreLegal(t *testing.T) {
 	t.Parallel()
 	for name, tell := range stories() {
 		c := tell(t)
-		for _, v := range check(logOf(c).chain(t), verify.Options{Idle: true, Schema: schema, Blob: blobs(c)}) {
+		for _, v := range check(logOf(c).chainOf(t, c.Key()), verify.Options{Idle: true, Schema: schema, Blob: blobs(c)}) {
 			t.Errorf("%s: %s", name, v)
 		}
 	}
@@ -82,6 +82,11 @@ func TestEachRuleHasMutationsOfEveryKind(t *testing.T) {
 		}
 		if info.Rule == verify.RuleReplay {
 			for _, m := range snapshotMutations() {
+				note(m.name)
+			}
+		}
+		if info.Rule == verify.RuleChildren {
+			for _, m := range kinMutations() {
 				note(m.name)
 			}
 		}

@@ -25,7 +25,7 @@ func (h *history) startsPlanning(t *turn) {
 	for _, tool := range t.settings.Tools {
 		asks = asks || tool.Name == chat.ToolAskUser
 		switch {
-		case tool.Group == chat.GroupMemory, !tool.ReadOnly && tool.Policy != events.PolicyAllow:
+		case tool.Group == chat.GroupMemory, isDelegate(tool), !tool.ReadOnly && tool.Policy != events.PolicyAllow:
 			h.breaks(RuleLicence, t.start, "turn %d is to plan, and has the tool %s", t.number, tool.Name)
 		}
 	}

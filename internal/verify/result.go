@@ -36,6 +36,10 @@ func (h *history) settledByRule(c *call, e events.ToolCompleted) {
 	if e.Runner != "" {
 		h.breaks(RuleLicence, c.asked, "%s names the runner %s in a commit that no runner caused", what, e.Runner)
 	}
+	if c.child.spawned.known() {
+		h.childResult(c, e)
+		return
+	}
 	if c.question.asked.known() {
 		h.askedResult(c, e)
 		return

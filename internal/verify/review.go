@@ -15,7 +15,7 @@ func (h *history) needsReview(c *call) bool {
 	}
 	tool, ok := t.tool(c.name)
 	return ok && tool.Policy == events.PolicyReview && c.blob == "" && !h.isAllowed(c) &&
-		!c.approval.asked.known() && !c.requested.known() && !c.client.known() && !c.result.known()
+		!c.approval.asked.known() && !c.taken() && !c.client.known() && !c.result.known()
 }
 
 // reviewRequested judges I9 for a step that is to judge a call: one that needs it, by

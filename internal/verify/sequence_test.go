@@ -66,9 +66,16 @@ func disorderly(t *testing.T, number int, seen *tally) {
 		shortest, spread = 5, 50 // messages
 		folded           = 8     // every so many logs, what needs the chat's state is judged, too
 		forked           = 6     // every so many chats, another one goes on from where it was
+		children         = 7     // every so many chats, it works for another one
 	)
 	k := events.Key{Tenant: "acme", Chat: fmt.Sprintf("chat-%d", number)}
-	d := chatgen.NewDriver(k, rand.New(rand.NewPCG(uint64(number), 2)))
+	chance := rand.New(rand.NewPCG(uint64(number), 2))
+	var d *chatgen.Driver
+	if number%children == 3 {
+		d = chatgen.NewChildDriver(k, chance)
+	} else {
+		d = chatgen.NewDriver(k, chance)
+	}
 	problem := func(format string, args ...any) {
 		t.Helper()
 		t.Errorf("-sequence=%d: %s", number, fmt.Sprintf(format, args...))
@@ -90,7 +97,7 @@ func disorderly(t *testing.T, number int, seen *tally) {
 		d.Take(m)
 	}
 	o := verify.Options{Idle: true, Shards: shards, SkipFold: number%folded != 0, Schema: schema}
-	chance := rand.New(rand.NewPCG(uint64(number), 3))
+	chance = rand.New(rand.NewPCG(uint64(number), 3))
 	fork := number%forked == 0 && d.State.Exists() && !d.State.Erased()
 	if fork {
 		rev := 1 + chance.Uint64N(d.State.Rev())
@@ -164,7 +171,7 @@ func furnish(c *chatgen.Chat, number int) {
 	if number%2 == 0 {
 		return
 	}
-	tools := []string{chat.ToolAskUser}
+	tools := []string{chat.ToolAskUser, chat.ToolDelegate}
 	for _, tool := range c.Live.Tools {
 		tools = append(tools, tool.Name)
 	}

@@ -217,6 +217,9 @@ func (h *history) stepCompleted(e events.StepCompleted) {
 		return
 	}
 	h.turn.calls += len(s.calls)
+	if h.birth.at.known() && e.Step.Turn == 1 {
+		h.said = sayingOf(e.Parts)
+	}
 	h.compacted, h.leftOut = Place{}, Place{}
 	h.tree.answer(e.Step)
 	if !isFinal(e.Stop) || len(s.calls) > 0 {

@@ -116,6 +116,7 @@ func stories() map[string]func(*testing.T) *chatgen.Chat {
 		"interrupt": interruptStory, "stalled": stalledStory, "deadline": deadlineStory, "broken": brokenStory, "other": otherStory, "hopeless": hopelessStory,
 		"approvals": approvalStory, "branch": branchStory, "stop": stopStory, "join": joinStory, "question": questionStory, "action": actionStory, "busy": busyStory, "fork": forkStory, "fork of calls": forkOfCallsStory,
 		"erased": erasedStory, "agent": agentStory, "budget": budgetStory,
+		"parent": parentStory, "child": childStory, "recalled": recalledStory, "stillborn": stillbornStory,
 		"context": contextStory, "masking": maskingStory, "masked fork": maskedForkStory, "plan": planStory, "review": reviewStory, "ended review": endedReviewStory,
 		"title": titleStory, "no title": untitledStory, "title given up": stoppedTitleStory,
 	}

@@ -103,6 +103,7 @@ func (h *history) turnStarted(e events.TurnStarted) {
 		h.turn.mode = h.turn.settings.Approval
 		h.startsInMode(h.turn)
 		h.startsPlanning(h.turn)
+		h.startsAtDepth(h.turn)
 	}
 }
 
@@ -142,7 +143,7 @@ func (h *history) interruptRequested(e events.TurnInterruptRequested) {
 	if t.step != nil {
 		for _, c := range t.step.openCalls() {
 			t.allowance++
-			if c.approval.waits() {
+			if c.approval.waits() || c.child.spawned.known() {
 				t.allowance++
 			}
 		}
@@ -199,6 +200,7 @@ func (h *history) turnCompleted(e events.TurnCompleted) {
 	}
 	goesOn := e.Finish == events.FinishMaxSteps || e.Finish == events.FinishLength || e.Finish == events.FinishStopAfterTool
 	h.endTurn(e.Totals, endedTurn{goesOn: goesOn, completed: true, settings: t.settings})
+	h.kin.over(h, e.Turn, events.ChildCompleted, e.Totals, e.Finish)
 }
 
 // finished reports whether the open turn can end like that, and if not, what is
@@ -252,6 +254,7 @@ func (h *history) turnFailed(e events.TurnFailed) {
 		h.breaks(RuleOutcomes, s.closed, "turn %d fails, though a filter refused the answer, which is a finish", e.Turn)
 	}
 	h.endTurn(e.Totals, endedTurn{failed: true})
+	h.kin.over(h, e.Turn, events.ChildFailed, e.Totals, "")
 }
 
 func (h *history) turnInterrupted(e events.TurnInterrupted) {
@@ -269,6 +272,7 @@ func (h *history) turnInterrupted(e events.TurnInterrupted) {
 		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and is interrupted", e.Turn)
 	}
 	h.endTurn(e.Totals, endedTurn{goesOn: true})
+	h.kin.over(h, e.Turn, events.ChildInterrupted, e.Totals, "")
 }
 
 // endsOpen judges what every end of a turn has in common: it is the open turn's,
@@ -297,6 +301,7 @@ func (h *history) endTurn(totals events.Totals, how endedTurn) {
 	if s := t.step; s != nil {
 		for _, open := range s.openCalls() {
 			h.breaks(RuleResults, s.closed, "turn %d ends over %s", t.number, describe(open.id, "call"))
+			h.childless(open, fmt.Sprintf("turn %d ends", t.number))
 			if open.approval.waits() {
 				h.breaks(RuleApprovals, open.approval.asked, "turn %d ends, and nobody has decided about %s", t.number, describe(open.id, "call"))
 			}

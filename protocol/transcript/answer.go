@@ -36,6 +36,9 @@ type Head struct {
 
 	// Reached is what the open turn waits for: a budget that somebody must extend.
 	Reached *events.BudgetReached `json:"reached,omitempty"`
+
+	Parent   *events.Parent `json:"parent,omitempty"`   // the call that the chat works for, if it works for one
+	Children []Child        `json:"children,omitempty"` // those that work for its open calls, as they stand now
 }
 
 // Page is a page of a chat as people read it: the answer to the query
@@ -114,6 +117,7 @@ type Call struct {
 	RanMS     int64         `json:"ran_ms,omitempty"`
 	Due       events.Time   `json:"due,omitzero"`       // of the client's result
 	Question  *Question     `json:"question,omitempty"` // of a call that asks a person
+	Work      *Work         `json:"work,omitempty"`     // of a call that another chat works for
 }
 
 // Question is what a call asks a person, and what was answered. While the status
