@@ -55,7 +55,7 @@ func script(p plan) []command {
 		c.id = newIDs(p.seed, "command")(c.number)
 		all = append(all, c)
 	}
-	return budgeted(p, entitled(p, judged(p, planned(p, erased(p, approved(p, questioned(p, forked(p, branched(p, all)))))))))
+	return budgeted(p, delegating(p, entitled(p, judged(p, planned(p, erased(p, approved(p, questioned(p, forked(p, branched(p, all))))))))))
 }
 
 // erasedOnceIn is how seldom a chat of a run is erased.

@@ -46,19 +46,21 @@ func (r *run) lastWords() {
 		if err != nil {
 			panic(err) // plain structs only
 		}
+		r.last[k] = newIDs(r.plan.seed, "last")(i + 1)
 		r.publish(command{
-			number: -1, key: k, id: newIDs(r.plan.seed, "last")(i + 1), verb: string(protocol.VerbSend), body: body,
+			number: -1, key: k, id: r.last[k], verb: string(protocol.VerbSend), body: body,
 		})
 	}
 }
 
 // judgeLastWords checks that what was said last was answered.
 func (r *run) judgeLastWords() {
-	for i, k := range r.server.Chats() {
-		if r.watch.chats[k].last().EraseRequested() {
-			continue
+	for _, k := range r.server.Chats() {
+		input, said := r.last[k]
+		if !said || r.watch.chats[k].last().EraseRequested() {
+			continue // it came into being for one that was said before
 		}
-		input, turn, finished := newIDs(r.plan.seed, "last")(i+1), 0, false
+		turn, finished := 0, false
 		for _, commit := range r.watch.chats[k].commits {
 			for _, e := range commit.Events {
 				switch e := e.(type) {
@@ -93,6 +95,7 @@ func (r *run) judge() {
 		r.judgeUnknown(c)
 		r.judgeInterrupts(c)
 		r.judgeErasure(k, c)
+		r.judgeFamilies(c)
 	}
 	for _, p := range r.published {
 		r.judgeCommand(p)

@@ -196,6 +196,10 @@ func (p *provider) answer(draw *rand.Rand, r model.Request, bad bool) *model.Ans
 		a.Parts = append(a.Parts, asks...)
 		return a
 	}
+	if children := p.delegates(draw, r); len(children) > 0 {
+		a.Parts = append(a.Parts, children...)
+		return a
+	}
 	n := pick(draw, 1, 1, 2, 3)
 	if bad && draw.IntN(40) == 0 {
 		n = events.MaxCallsPerStep + 1

@@ -63,15 +63,19 @@ type run struct {
 	published []published
 	choices   *rand.Rand
 	chances   *rand.Rand
+	meddling  *rand.Rand
 	faults    int
 	deaths    int // of processes, and words about tries that were lost
 	steps     int
 	broken    []string
 
-	commands int            // of the script
-	said     int            // by people, when they were asked
-	answers  map[string]int // given to each question
-	parting  bool           // the last words are said
+	commands int                   // of the script
+	said     int                   // by people, when they were asked
+	answers  map[string]int        // given to each question
+	meddles  int                   // moments when somebody might have said something in a family
+	meddled  int                   // what was said then
+	parting  bool                  // the last words are said
+	last     map[events.Key]string // their ids
 }
 
 func newRun(o Options) *run {
@@ -81,6 +85,7 @@ func newRun(o Options) *run {
 	r := &run{
 		options: o, plan: p, world: newWorld(p, over, watch), watch: watch, trace: newTrace(o.Trace), end: over,
 		script: script(p), choices: draws(o.Seed, "choices"), chances: draws(o.Seed, "faults"), answers: map[string]int{},
+		last: map[events.Key]string{}, meddling: draws(o.Seed, "meddling"),
 	}
 	r.commands = len(r.script)
 	r.gate.paused = r.isPaused
@@ -93,6 +98,7 @@ const (
 	operationsPerCommand = 10 // by which a long run is longer
 
 	restTime  = 30 * time.Minute // until all must be at rest when nothing goes wrong any more
+	famRest   = 4 * time.Hour    // the same of families: one child after the other may ask people
 	maxSteps  = 60_000           // operations: a run that has more is going round in circles
 	longestOf = 10 * time.Minute // one wait
 )
@@ -166,6 +172,12 @@ func (r *run) turn() {
 	if r.anyHeld() && (len(ready) == 0 || chance(r.choices, r.plan.hurry)) {
 		if c, ok := r.extension(); ok {
 			r.publish(c) // also where less is said: nothing else ends the waiting
+			return
+		}
+	}
+	if r.faulting && chance(r.meddling, r.plan.hurry) {
+		if c, ok := r.meddle(); ok {
+			r.sayThat(c)
 			return
 		}
 	}
@@ -317,6 +329,9 @@ func (r *run) calm() {
 // rest goes on until nothing is owed, stored or running any more.
 func (r *run) rest(when string) {
 	limit := time.Now().Add(restTime)
+	if r.plan.families() {
+		limit = time.Now().Add(famRest)
+	}
 	for r.steps < maxSteps && time.Now().Before(limit) {
 		r.turn()
 		synctest.Wait()

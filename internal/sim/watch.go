@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 type watcher struct {
 	chats      map[events.Key]*watched
 	dispatched map[string]bool // subjects of work and timers that were ever stored
+	words      map[string]bool // subjects of words between chats that are stored
 	broken     []string
 	seen       map[string]int // events, with what distinguishes them
 
@@ -44,19 +46,29 @@ type attempt struct {
 }
 
 func newWatcher() *watcher {
-	return &watcher{chats: map[events.Key]*watched{}, dispatched: map[string]bool{}, seen: map[string]int{}, claims: map[claimant]time.Time{}}
+	return &watcher{chats: map[events.Key]*watched{}, dispatched: map[string]bool{}, words: map[string]bool{}, seen: map[string]int{}, claims: map[claimant]time.Time{}}
 }
 
 func (w *watcher) observer() membus.Observer {
 	return membus.Observer{
 		Appended:   w.appended,
-		Dispatched: func(subject string) { w.dispatched[subject] = true },
+		Dispatched: w.isDispatched,
 		Settled:    w.settled,
 		Asked:      w.asked,
 		Answered:   w.answered,
 		Replied:    w.replied,
 	}
 }
+
+func (w *watcher) isDispatched(subject string) {
+	w.dispatched[subject] = true
+	if strings.HasPrefix(subject, chatWork) {
+		w.words[subject] = true
+	}
+}
+
+// chatWork begins the subjects of words between chats.
+const chatWork = "everturn.work.chat."
 
 func (w *watcher) breaks(format string, args ...any) {
 	w.broken = append(w.broken, fmt.Sprintf(format, args...))
@@ -83,9 +95,14 @@ func (w *watcher) appended(k events.Key, m protocol.Stored) {
 	at.commits = append(at.commits, c)
 	at.entries = append(at.entries, verify.Entry{Subject: m.Subject, Sequence: m.Sequence, Commit: m.Body})
 	at.stored = append(at.stored, m.Time)
+	_, inherited := c.Events[0].(events.ChatInherited)
 	for _, e := range c.Events {
 		w.seen[kindOf(e)]++
 		switch e := e.(type) {
+		case events.ChildEnded:
+			if !inherited {
+				w.childEnded(k, c.Rev, e)
+			}
 		case events.StepFailed:
 			at.retry[attempt{e.Step, e.Attempt}] = e.RetryAt
 		case events.StepRequested:
@@ -113,6 +130,8 @@ func kindOf(e events.Event) string {
 		if e.Step == nil {
 			return name + " outputs left out"
 		}
+	case events.ChildEnded:
+		return name + " " + string(e.Outcome)
 	case events.ApprovalResolved:
 		return name + " " + string(e.Decision) + " by " + string(e.By)
 	}
@@ -158,6 +177,11 @@ func (w *watcher) settled(kind string, m protocol.Stored) {
 		var work protocol.ModelWork
 		if w.read(m, &work) {
 			w.modelSettled(work)
+		}
+	case "work.chat.ack":
+		var word protocol.ChatWork
+		if w.read(m, &word) {
+			w.wordSettled(word)
 		}
 	case "work.tool.ack":
 		var work protocol.ToolWork
@@ -324,6 +348,8 @@ func subjectOf(w protocol.Work) string {
 		return protocol.ModelWorkSubject(w.Pool, w.Key(), w.Step, w.Attempt)
 	case protocol.ToolWork:
 		return protocol.ToolWorkSubject(w.Group, w.Key(), w.Call)
+	case protocol.ChatWork:
+		return protocol.ChatWorkSubject(w.Key(), w.Name())
 	case protocol.Timer:
 		return protocol.TimerSetSubject(w.Key(), w.Name)
 	}
