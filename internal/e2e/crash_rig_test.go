@@ -46,6 +46,12 @@ rules:
     answer:
       - fail: {class: overloaded, message: "too much to do", times: 1}
       - text: "Here I am: {{input}}"
+  - when: {input: delegate, step: 1}
+    answer:
+      - call: {name: delegate, arguments: '{"task": "a word"}'}
+  - when: {input: delegate}
+    answer:
+      - text: "Somebody said: {{result}}"
   - when: {input: stop thinking}
     answer:
       - pause: 1h
@@ -60,12 +66,23 @@ rules:
 type conversation struct {
 	says      string
 	interrupt events.Type // the event after which the turn is interrupted; empty: never
+	inChild   bool        // the points are those of the chat that works for its first call
+}
+
+// where is the chat whose points count, of a conversation in that one.
+func (c conversation) where(k events.Key) events.Key {
+	if c.inChild {
+		return protocol.ChildKey(k, events.CallID{Turn: 1, Step: 1, Ordinal: 1})
+	}
+	return k
 }
 
 var conversations = []conversation{
 	{says: "effect"},
 	{says: "again"},
 	{says: "retry"},
+	{says: "delegate"},
+	{says: "delegate", inChild: true},
 	{says: "stop thinking", interrupt: "step.requested.v1"},
 	{says: "stop working", interrupt: "tool.requested.v1"},
 }
@@ -147,7 +164,13 @@ type kill struct {
 }
 
 // String names it for people.
-func (k kill) String() string { return fmt.Sprintf("%s, %q, %s", k.victim, k.talk.says, k.at) }
+func (k kill) String() string {
+	where := ""
+	if k.talk.inChild {
+		where = ", in its child"
+	}
+	return fmt.Sprintf("%s, %q%s, %s", k.victim, k.talk.says, where, k.at)
+}
 
 // armed is a kill that a process was started for, and the chat it is for.
 type armed struct {
@@ -183,7 +206,7 @@ func (r *crashRig) run(name string, a *armed) {
 	if a != nil {
 		environment = append(environment, crash.EnvAt+"="+a.at.String())
 		if a.at.Chat != "" {
-			environment = append(environment, crash.EnvChat+"="+a.key.Chat)
+			environment = append(environment, crash.EnvChat+"="+a.talk.where(a.key).Chat)
 		}
 	}
 	r.deaths[name] = a
@@ -212,7 +235,9 @@ func (r *crashRig) newKey() events.Key {
 
 // talk holds the conversation and gives the log when its turn has ended.
 func (r *crashRig) talk(ctx context.Context, k events.Key, c conversation) (history, error) {
-	if _, err := r.cl.Command(ctx, k.Chat, protocol.Create{V: protocol.Version}); err != nil {
+	if _, err := r.cl.Command(ctx, k.Chat, protocol.Create{V: protocol.Version, Settings: events.Settings{
+		Tools: &[]string{"append_ledger", "wait", "delegate"},
+	}}); err != nil {
 		return history{}, fmt.Errorf("create: %w", err)
 	}
 	// The chat's name tells the points of the model whose they are.
@@ -263,7 +288,7 @@ func (r *crashRig) record() recorded {
 			list := func(name string) string { return filepath.Join(r.dir, fmt.Sprint(name, "-", n, "-", k.Chat)) }
 			for _, name := range []string{theOrchestrator, theRunner} {
 				r.kill(name)
-				r.runWith(name, crash.EnvList+"="+list(name), crash.EnvChat+"="+k.Chat)
+				r.runWith(name, crash.EnvList+"="+list(name), crash.EnvChat+"="+c.where(k).Chat)
 			}
 			h, err := r.talk(patient(r.t), k, c)
 			if err != nil {
@@ -275,7 +300,7 @@ func (r *crashRig) record() recorded {
 			}
 			all.outcomes[c.says] = o
 			for _, name := range []string{theOrchestrator, theRunner} {
-				for _, p := range r.listed(list(name), k) {
+				for _, p := range r.listed(list(name), c.where(k)) {
 					if p.Chat == "" && p.Nth > 1 && strings.HasSuffix(p.Point, " offer") {
 						continue // how often an offer is made depends on who was there first
 					}
