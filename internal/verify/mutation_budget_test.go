@@ -65,7 +65,6 @@ func budgetMutations() []mutation {
 		of(verify.RuleOutcomes, "changed: time is over without its timer", reached(1, func(e *events.BudgetReached) { e.Bound = events.BoundTime })),
 		of(verify.RuleOutcomes, "changed: tokens are used up when the timer comes", reached(2, func(e *events.BudgetReached) { e.Bound = events.BoundTokens })),
 		of(verify.RuleOutcomes, "changed: a scope that is none", reached(3, func(e *events.BudgetReached) { e.Scope = "tenant" })),
-		of(verify.RuleBounds, "changed: time is over too soon", reached(2, func(e *events.BudgetReached) { e.At = e.At.Add(-10 * time.Second) })),
 		of(verify.RuleBelonging, "changed: another turn reaches its budget", reached(1, func(e *events.BudgetReached) { e.Turn = 7 })),
 		of(verify.RuleBelonging, "changed: another turn is extended", extended(1, func(e *events.BudgetExtended) { e.Turn = 7 })),
 		of(verify.RuleBounds, "changed: an extension takes away", extended(1, func(e *events.BudgetExtended) { e.Budget.Tokens = 99 })),

@@ -32,10 +32,7 @@ type turn struct {
 	compactions int    // by which the context became shorter
 
 	budget     budget
-	began      events.Time
 	held       Place // where it began to wait for its budget; not known while it does not
-	heldAt     events.Time
-	waitedMS   int64
 	extensions int
 	extended   Place // the newest
 
@@ -96,7 +93,6 @@ func (h *history) turnStarted(e events.TurnStarted) {
 	}
 	h.turn = &turn{
 		number: e.Turn, parent: e.Parent, cause: e.Cause, start: h.here, settings: h.recordedSettings(e.Settings), rules: e.Rules,
-		began: e.At,
 	}
 	if h.turn.settings != nil {
 		h.startsWith(h.turn.settings)
