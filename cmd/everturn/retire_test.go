@@ -76,6 +76,10 @@ func TestChatsAreRetired(t *testing.T) {
 	}
 	b.must("send", "--chat", "open", "wait")
 	b.refused(cli.ExitUsage, "either", "retire", "--to", dir)
+	b.refused(cli.ExitUsage, `"-1h" is negative`, "retire", "--older-than", "-1h", "--to", dir)
+	b.refused(cli.ExitUsage, `"-90d" is negative`, "retire", "--older-than=-90d", "--to", dir)
+	b.refused(cli.ExitUsage, `"0h" is no age`, "retire", "--older-than", "0h", "--to", dir)
+	b.refused(cli.ExitUsage, "expected age value", "retire", "--older-than", "--to", dir)
 	b.refused(cli.ExitConflict, "something is open", "retire", "open", "--to", dir)
 	if r := b.must("retire", "--older-than", "90d", "--to", dir); r.out != "" {
 		t.Errorf("nothing is old, and retire prints %q", r.out)

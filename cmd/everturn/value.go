@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/everturn/everturn/events"
 )
 
@@ -61,12 +63,33 @@ func (a *age) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
+	if isNegative(string(text)) {
+		return fmt.Errorf("%q is negative, and an age says how long ago: want one such as 90d or 12h", text)
+	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d <= 0 {
 		return fmt.Errorf("%q is no age: want one such as 90d or 12h", text)
 	}
 	*a = age(d)
 	return nil
+}
+
+// Decode implements [kong.MapperValue]. What begins with a hyphen is taken for a flag
+// otherwise, and whoever gives a negative age would be told to give it in another way.
+func (a *age) Decode(ctx *kong.DecodeContext) error {
+	token := ctx.Scan.Peek()
+	if !isNegative(token.String()) {
+		var err error
+		if token, err = ctx.Scan.PopValue("age"); err != nil {
+			return err
+		}
+	}
+	return a.UnmarshalText([]byte(token.String()))
+}
+
+func isNegative(text string) bool {
+	const digits = "0123456789"
+	return len(text) > 1 && text[0] == '-' && strings.ContainsRune(digits, rune(text[1]))
 }
 
 // portNumber is a port to listen on; 0 is a free one.
