@@ -14,12 +14,13 @@ import (
 
 // fileContents is what was read of exported files so far.
 type fileContents struct {
+	stdin   io.Reader
 	content map[events.Digest][]byte
 	last    map[events.Key]verify.Entry // the newest commit of each chat
 }
 
-func newFileContents() *fileContents {
-	return &fileContents{content: make(map[events.Digest][]byte), last: make(map[events.Key]verify.Entry)}
+func newFileContents(stdin io.Reader) *fileContents {
+	return &fileContents{stdin: stdin, content: make(map[events.Digest][]byte), last: make(map[events.Key]verify.Entry)}
 }
 
 // blob gives content that stood in a file. Nobody can say of what did not whether
@@ -31,15 +32,26 @@ func (x *fileContents) blob(_ events.Key, d events.Digest) ([]byte, error) {
 	return nil, fmt.Errorf("content %s: %w in the file", d, protocol.ErrNotFound)
 }
 
-// read reads a file. It calls take with each commit; end, which may be nil, with
+// read reads a file, or standard input under its name. It calls take with each commit; end, which may be nil, with
 // what says that a chat is complete.
 func (x *fileContents) read(name string, take func(events.Key, verify.Entry) error, end func(verify.End)) (err error) {
+	if name == standardStream {
+		return x.readFrom(x.stdin, fileName(name), take, end)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return x.readFrom(f, name, take, end)
+}
+
+// fileName is what people call a file.
+func fileName(name string) string {
+	if name == standardStream {
+		return "standard input"
+	}
+	return name
 }
 
 // readFrom is read of what has that name for people.

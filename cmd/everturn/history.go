@@ -22,7 +22,7 @@ import (
 type history struct {
 	remote
 
-	File []string `type:"existingfile" sep:"none" placeholder:"FILE" help:"Read a file instead that export or log --json printed; may be given again. No server is needed."`
+	File []string `type:"existingfile" sep:"none" placeholder:"FILE" help:"Read a file instead that export or log --json printed, - is standard input; may be given again. No server is needed."`
 }
 
 // archive is where logs are.
@@ -46,7 +46,7 @@ type chosen struct {
 // open calls do with the archive that the flags name.
 func (h *history) open(s *surroundings, do func(archive) error) error {
 	if len(h.File) > 0 {
-		files := newFileContents()
+		files := newFileContents(s.stdin)
 		return do(archive{
 			read: func(logs chosen, take func(events.Key, verify.Entry) error) error {
 				return h.readFiles(files, logs, take)
@@ -130,7 +130,11 @@ func (h *history) readFiles(files *fileContents, logs chosen, take func(events.K
 		}
 	}
 	if !found {
-		return cli.Exit(cli.ExitNotFound, fmt.Errorf("%s has no chat %s", strings.Join(h.File, ", "), wanted))
+		names := make([]string, len(h.File))
+		for i, name := range h.File {
+			names[i] = fileName(name)
+		}
+		return cli.Exit(cli.ExitNotFound, fmt.Errorf("%s has no chat %s", strings.Join(names, ", "), wanted))
 	}
 	return nil
 }

@@ -60,29 +60,20 @@ type importFile struct {
 
 // readImport reads a file and says what keeps it from being one whole chat.
 func (s *surroundings) readImport(name string) (importFile, error) {
-	x := newFileContents()
-	read := func(take func(events.Key, verify.Entry) error, end func(verify.End)) error {
-		return x.read(name, take, end)
-	}
-	if name == standardStream {
-		name = "standard input"
-		read = func(take func(events.Key, verify.Entry) error, end func(verify.End)) error {
-			return x.readFrom(s.stdin, name, take, end)
-		}
-	}
+	x, called := newFileContents(s.stdin), fileName(name)
 	checker := verify.New(verify.Options{Blob: blobSeen(x)})
 	var raw []byte
 	var ends []verify.End
 	commits := 0
-	err := read(func(k events.Key, e verify.Entry) error {
+	err := x.read(name, func(k events.Key, e verify.Entry) error {
 		if len(x.last) > 1 {
-			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: more than one chat; %s is another one", name, k))
+			return cli.Exit(cli.ExitUsage, fmt.Errorf("%s: more than one chat; %s is another one", called, k))
 		}
 		checker.Add(e)
 		if commits++; commits == 1 {
 			before, err := x.before(k, e)
 			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return fmt.Errorf("%s: %w", called, err)
 			}
 			raw = slices.Clone(before)
 		}
@@ -93,16 +84,16 @@ func (s *surroundings) readImport(name string) (importFile, error) {
 		return importFile{}, err
 	}
 	if commits == 0 || len(ends) != 1 {
-		return importFile{}, cli.Exit(cli.ExitIntegrity, fmt.Errorf("%s: it does not say where the chat ends; it is no export, or was cut off", name))
+		return importFile{}, cli.Exit(cli.ExitIntegrity, fmt.Errorf("%s: it does not say where the chat ends; it is no export, or was cut off", called))
 	}
-	h, err := readHistory(name, raw)
+	h, err := readHistory(called, raw)
 	if err != nil {
 		return importFile{}, err
 	}
 	if broken := checker.Finish(nil); len(broken) > 0 {
-		return importFile{}, cli.Exit(cli.ExitIntegrity, fmt.Errorf("%s: %s; `everturn verify --file` says all that is wrong", name, broken[0]))
+		return importFile{}, cli.Exit(cli.ExitIntegrity, fmt.Errorf("%s: %s; `everturn verify --file` says all that is wrong", called, broken[0]))
 	}
-	return x.importFile(name, h, raw, ends[0].Missing)
+	return x.importFile(called, h, raw, ends[0].Missing)
 }
 
 // before is the history that the chat in the file goes on from itself.

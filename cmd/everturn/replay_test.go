@@ -103,6 +103,35 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// What one command prints another can read without a file between them.
+func TestLogsAreReadFromStandardInput(t *testing.T) {
+	t.Parallel()
+	log := talked(t).command("", "log", "c1", "--json").out
+	for _, tt := range []struct {
+		stdin string
+		code  int
+		args  []string
+		says  string
+	}{
+		{log, 0, []string{"verify"}, "1 chat, no rule broken"},
+		{log, 0, []string{"replay"}, "1 chat, "},
+		{log, 0, []string{"prompt", "c1", "2.1"}, "you said: hello"},
+		{log, 0, []string{"why", "c1", "turn:2"}, "turn.failed.v1"},
+		{"", 0, []string{"verify"}, "0 chats"},
+		{log[:len(log)-9], 9, []string{"verify"}, "standard input: "},
+		{log, 3, []string{"replay", "nobody"}, "standard input has no chat default.nobody"},
+	} {
+		r := command(t, strings.NewReader(tt.stdin), nil, append(tt.args, "--file", "-")...)
+		said := r.out
+		if r.failure != nil {
+			said += r.failure.Error()
+		}
+		if r.code != tt.code || !strings.Contains(said, tt.says) {
+			t.Errorf("%v: code %d, want %d: %s", tt.args, r.code, tt.code, said)
+		}
+	}
+}
+
 func TestPrompt(t *testing.T) {
 	t.Parallel()
 	b := talked(t)

@@ -193,7 +193,7 @@ func (e *otherChatError) Error() string {
 // wholeExport reads a file from the disk and says why it is not one whole chat by all
 // rules, with all its content.
 func wholeExport(file string, k events.Key) (verify.End, error) {
-	x := newFileContents()
+	x := newFileContents(nil)
 	checker := verify.New(verify.Options{Blob: func(k events.Key, d events.Digest) ([]byte, error) { return x.blob(k, d) }})
 	var ends []verify.End
 	var other *otherChatError

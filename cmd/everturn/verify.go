@@ -24,7 +24,7 @@ type verifyCommand struct {
 	remote
 
 	Chat  chatName `arg:"" optional:"" help:"Which chat. Default: every chat of every tenant."`
-	File  []string `type:"existingfile" sep:"none" placeholder:"FILE" help:"Check an exported file instead, or several; no server is needed."`
+	File  []string `type:"existingfile" sep:"none" placeholder:"FILE" help:"Check an exported file instead, or several; - is standard input. No server is needed."`
 	JSON  bool     `help:"Print each finding, and at the end the verdict, as one JSON object."`
 	Idle  bool     `help:"Also demand that nothing is open, and no decided command stored: for logs nobody works on any more."`
 	Rules bool     `help:"List the rules and what of them applies, and check nothing."`
@@ -177,7 +177,7 @@ func (c *verifyCommand) heads(ctx context.Context, log *streams.Log, cl *client.
 // files checks exported files as one log: a chat may be spread over several, if
 // they are named in its order.
 func (c *verifyCommand) files(s *surroundings) error {
-	x := newFileContents()
+	x := newFileContents(s.stdin)
 	checker := verify.New(verify.Options{Idle: c.Idle, Blob: blobSeen(x)})
 	for _, name := range c.File {
 		err := x.read(name, func(_ events.Key, e verify.Entry) error {
