@@ -59,7 +59,7 @@ func Handle(s State, m Message, at events.Time, live Live) Decision {
 		return d
 	}
 	var large []Content
-	d.Events, large = detachLarge(d.Events)
+	d.Events, large = detachLarge(d.Events, s.copies(d.Events))
 	d.Large = append(d.Large, large...)
 	s = s.clone()
 	if s.hashed == nil { // a chat that comes into being and begins a turn at once

@@ -24,8 +24,9 @@ const maxTurnBytes = 192<<10 + events.MaxClientToolsBytes
 // detachLarge takes content above [events.MaxInlineBytes] out of the events,
 // and then the largest that is left until they fit into a commit. It happens
 // before anything is folded, so that the prompt a decision records the digest of
-// is the one every later reader of the log makes.
-func detachLarge(list []events.Event) ([]events.Event, []Content) {
+// is the one every later reader of the log makes. Copies is how often the commit
+// holds what is in them.
+func detachLarge(list []events.Event, copies int) ([]events.Event, []Content) {
 	var taken []Content
 	left := 0
 	for i, e := range list {
@@ -40,10 +41,10 @@ func detachLarge(list []events.Event) ([]events.Event, []Content) {
 			}
 		}
 	}
-	if left <= events.MaxInlineBytes {
+	if left*copies <= events.MaxInlineBytes {
 		return list, taken // it fits without counting, which is the usual case
 	}
-	for size := encodedBytes(list); size > maxEventsBytes; size = encodedBytes(list) {
+	for size := encodedBytes(list); size*copies > maxEventsBytes; size = encodedBytes(list) {
 		at, part, largest := 0, 0, 0
 		for i, e := range list {
 			for j, p := range events.Parts(e) {
@@ -58,6 +59,19 @@ func detachLarge(list []events.Event) ([]events.Event, []Content) {
 		list[at], taken = detachPart(list[at], part, taken)
 	}
 	return list, taken
+}
+
+// copies is how often a commit holds what is in its first events: a summary stands
+// in the step that wrote it and in what it brings about.
+func (s State) copies(list []events.Event) int {
+	for _, e := range list {
+		if e, ok := e.(events.StepCompleted); ok {
+			if st := s.step(e.Step); st != nil && st.Purpose == events.PurposeSummary {
+				return 2
+			}
+		}
+	}
+	return 1
 }
 
 // minDetachBytes is the size below which a digest takes as much room as the content.

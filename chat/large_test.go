@@ -93,6 +93,18 @@ func TestACommitHoldsTheHeaviestSettingsBesideItsContent(t *testing.T) {
 			end.Partial = []events.Part{quotes, quotes, quotes, quotes}
 			wants(t, c.tell(end), "step.interrupted", "turn.interrupted", "turn.started", "step.requested")
 		}},
+		{"a summary, which stands in it twice, and the turn that waits", func(t *testing.T, c crowd) {
+			for range 4 {
+				c.command(protocol.Send{V: 1, Parts: []events.Part{events.Text(strings.Repeat("much ", 60<<10))}})
+				c.tell(c.ended(&model.Answer{Parts: []events.Part{events.Text("yes")}, Stop: events.StopEnd}, nil))
+			}
+			wants(t, c.command(protocol.Configure{V: 1, Settings: heaviest()}), "chat.configured")
+			wants(t, c.command(protocol.Compact{V: 1}), "step.requested")
+			wants(t, c.command(protocol.Send{V: 1, Parts: []events.Part{events.Text("b")}}), "input.accepted")
+			quotes := events.Text(strings.Repeat(`"`, 63<<10))
+			list := c.tell(c.ended(&model.Answer{Parts: []events.Part{quotes, quotes}, Stop: events.StopEnd}, nil))
+			wants(t, list, "step.completed", "context.compacted", "turn.started", "step.requested")
+		}},
 		{"an input with settings of its own", func(t *testing.T, c crowd) {
 			all := heaviest()
 			quotes := events.Text(strings.Repeat(`"`, 60<<10))
