@@ -5,7 +5,7 @@ package events
 // its turn lies.
 type Boundary struct {
 	Turn int `json:"turn"`
-	Step int `json:"step"`
+	Step int `json:"step"` // number of the step within the turn; 0: only the inputs of the turn
 }
 
 // ContextCompacted says that models are shown Summary in place of everything up
