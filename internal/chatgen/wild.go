@@ -273,9 +273,6 @@ func (d *Driver) wildTimer() chat.Message {
 	for _, w := range chat.Owed(d.State) {
 		if t, ok := w.(protocol.Timer); ok && d.yes(2) {
 			if name, err := protocol.ParseTimerName(t.Name); err == nil {
-				if name.Kind == protocol.TimerBudget {
-					return d.due(t) // its time is judged by the log
-				}
 				if d.yes(4) {
 					name.Attempt = max(0, name.Attempt-1) // the one before it, which was delivered again
 				}
