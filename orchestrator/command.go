@@ -128,13 +128,18 @@ func (o *Orchestrator) handleCommand(ctx context.Context, h *handling) error {
 	return o.ack(ctx, h.delivery)
 }
 
-// refuse answers a command with a no that leaves no trace in the log.
+// refuse answers a command with a no that leaves no trace in the log. It is told when
+// the command is gone: one that came again might be a yes by then, as what it names
+// has been made, and nobody is told both.
 func (o *Orchestrator) refuse(ctx context.Context, h *handling, no *protocol.RefusedError) error {
+	if err := o.ack(ctx, h.delivery); err != nil {
+		return err
+	}
 	o.metrics.rejected.add(ctx, string(no.Code))
 	if h.key.ValidateTenant() == nil { // else nobody can have listened
 		o.reply(ctx, h.key, protocol.Reply{ID: h.own.id, Code: no.Code, Message: no.Detail})
 	}
-	return o.ack(ctx, h.delivery)
+	return nil
 }
 
 // reply tells a command's outcome to whoever listens. It may be lost: a client
