@@ -160,14 +160,14 @@ func (s State) handOut(at events.Time) (list []events.Event, open bool) {
 	clients, waits := false, false
 	children := len(s.OpenChildren())
 	for i := range st.Calls {
-		if c := &st.Calls[i]; c.open() && (c.Requested != nil || c.Child != nil) {
+		if c := &st.Calls[i]; c.open() && c.inHand() {
 			tool, _ := findTool(settings, c.Tool)
 			running, alone, open = running+1, alone || !tool.Parallel, true
 		}
 	}
 	for i := range st.Calls {
 		c := &st.Calls[i]
-		if !c.open() || c.Requested != nil || c.Child != nil {
+		if !c.open() || c.inHand() {
 			continue
 		}
 		open = true

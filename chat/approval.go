@@ -58,7 +58,10 @@ func (c *call) waits() bool {
 
 // taken reports whether the call was let go already: a runner or the client has it,
 // and what has begun cannot be asked about any more.
-func (c *call) taken() bool { return c.Requested != nil || c.Asked || c.Child != nil }
+func (c *call) taken() bool { return c.inHand() || c.Asked }
+
+// inHand reports whether a runner or another chat works on the call, or did.
+func (c *call) inHand() bool { return c.Requested != nil || c.Child != nil }
 
 // permissions are what was granted with the call.
 func (c *call) permissions() events.Permissions {

@@ -41,7 +41,7 @@ func (s State) stopTurn(reason, by string, at events.Time, settled ...events.Cal
 	}
 	for i := range st.Calls {
 		c, id := &st.Calls[i], t.callID(st, &st.Calls[i])
-		if c.open() && c.Requested == nil && c.Child == nil && !slices.Contains(settled, id) {
+		if c.open() && !c.inHand() && !slices.Contains(settled, id) {
 			list = append(list, t.closed(st, c, becauseInterrupted, c.interrupted(id))...)
 		}
 	}

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -161,11 +160,6 @@ func (t *turn) callAt(id events.CallID) *call {
 	return &st.Calls[id.Ordinal-1]
 }
 
-// compareCalls puts calls in the order in which they were asked for.
-func compareCalls(a, b events.CallID) int {
-	return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Step, b.Step), cmp.Compare(a.Ordinal, b.Ordinal))
-}
-
 // misfitMasking judges a compaction that no step has written: outputs are left
 // out, and nothing else happens.
 func (s State) misfitMasking(e events.ContextCompacted) string {
@@ -182,7 +176,7 @@ func (s State) misfitMasking(e events.ContextCompacted) string {
 		if t == nil || t.callAt(id) == nil || !t.callAt(id).maskable() {
 			return "call " + id.String() + " has no output that could be left out"
 		}
-		if compareCalls(id, last) <= 0 {
+		if id.Compare(last) <= 0 {
 			return "the calls whose outputs are left out are in no order"
 		}
 		last = id

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,6 +97,18 @@ func (t *turn) seen(name string) ([]model.Message, int64) {
 		t.shown.model, t.shown.messages, t.shown.tokens = name, v.messages, tokensOf(v.messages)
 	}
 	return t.shown.messages, t.shown.tokens
+}
+
+// jsonText is a plain struct as a model reads it: <, > and & stay as they are, since
+// nobody puts it into HTML.
+func jsonText(plain any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(plain); err != nil {
+		panic(fmt.Sprintf("chat: no JSON of %T: %v", plain, err)) // plain structs only
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // view collects messages.

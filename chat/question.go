@@ -257,19 +257,11 @@ func toldAnswers(answers []events.Answer, note string) (text string, cut bool) {
 	return text, cut
 }
 
-// answersJSON leaves <, > and & as they are: nobody puts it into HTML.
 func answersJSON(answers []events.Answer, note string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(struct {
+	return jsonText(struct {
 		Answers []events.Answer `json:"answers"`
 		Note    string          `json:"note,omitempty"`
 	}{answers, note})
-	if err != nil {
-		panic(fmt.Sprintf("chat: answers without JSON: %v", err)) // plain structs only
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // expire takes the first options when the question's newest timer is due.

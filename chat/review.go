@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -167,20 +166,12 @@ func (s State) reviewRequest(id events.CallID) model.Request {
 		shown = string(arguments[:shownArgumentsChars]) +
 			fmt.Sprintf(" [%d characters are cut off here]", len(arguments)-shownArgumentsChars)
 	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(struct {
+	r.Messages = append(r.Messages, model.Message{Role: model.RoleUser, Parts: []events.Part{events.Text(jsonText(struct {
 		User      string `json:"user"`
 		Assistant string `json:"assistant"`
 		Tool      string `json:"tool"`
 		Arguments string `json:"arguments"`
-	}{s.lastSaid(), s.lastAnswered(), c.Tool, shown}); err != nil {
-		panic(fmt.Sprintf("chat: a review without JSON: %v", err)) // plain structs only
-	}
-	r.Messages = append(r.Messages, model.Message{
-		Role: model.RoleUser, Parts: []events.Part{events.Text(strings.TrimSuffix(b.String(), "\n"))},
-	})
+	}{s.lastSaid(), s.lastAnswered(), c.Tool, shown}))}})
 	return r
 }
 

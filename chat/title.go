@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -126,17 +125,9 @@ func (s State) titleRequest(name string, until events.Boundary) model.Request {
 	if t == nil {
 		return r
 	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(struct {
+	r.Messages = append(r.Messages, model.Message{Role: model.RoleUser, Parts: []events.Part{events.Text(jsonText(struct {
 		Text string `json:"text"`
-	}{firstText(t)}); err != nil {
-		panic(fmt.Sprintf("chat: a text without JSON: %v", err)) // plain structs only
-	}
-	r.Messages = append(r.Messages, model.Message{
-		Role: model.RoleUser, Parts: []events.Part{events.Text(strings.TrimSuffix(b.String(), "\n"))},
-	})
+	}{firstText(t)}))}})
 	return r
 }
 

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -16,6 +17,11 @@ type Key struct {
 
 // String is "tenant.chat", the form that subjects, hashes and logs use.
 func (k Key) String() string { return k.Tenant + "." + k.Chat }
+
+// Compare orders keys by tenant, and then by chat.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(cmp.Compare(k.Tenant, other.Tenant), cmp.Compare(k.Chat, other.Chat))
+}
 
 const (
 	maxTenantBytes = 64
@@ -98,6 +104,11 @@ type CallID struct {
 	Turn    int
 	Step    int
 	Ordinal int // from 1, in the order the model wrote the calls
+}
+
+// Compare orders calls as they were asked for.
+func (id CallID) Compare(other CallID) int {
+	return cmp.Or(cmp.Compare(id.Turn, other.Turn), cmp.Compare(id.Step, other.Step), cmp.Compare(id.Ordinal, other.Ordinal))
 }
 
 // StepID is the step that asked for the call.

@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -107,8 +106,6 @@ func (h *heads) pick(wanted func(*owing) bool) []events.Key {
 			list = append(list, k)
 		}
 	}
-	slices.SortFunc(list, func(a, b events.Key) int {
-		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Chat, b.Chat))
-	})
+	slices.SortFunc(list, events.Key.Compare)
 	return list
 }

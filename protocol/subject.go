@@ -107,6 +107,21 @@ func WorkFilter(k events.Key) string {
 	return subject(familyWork, Any, Any, k.Tenant, k.Chat, rest)
 }
 
+// WorkSubject is where work is stored, and it alone: of a timer, where it is set.
+func WorkSubject(w Work) string {
+	switch w := w.(type) {
+	case ModelWork:
+		return ModelWorkSubject(w.Pool, w.Key(), w.Step, w.Attempt)
+	case ToolWork:
+		return ToolWorkSubject(w.Group, w.Key(), w.Call)
+	case ChatWork:
+		return ChatWorkSubject(w.Key(), w.Name())
+	case Timer:
+		return TimerSetSubject(w.Key(), w.Name)
+	}
+	panic(fmt.Sprintf("protocol: no subject for %T", w)) // a new kind without a case: our bug
+}
+
 // ChatWorkSubject carries word from one chat to another.
 func ChatWorkSubject(k events.Key, what string) string {
 	return subject(familyWork, "chat", k.Tenant, k.Chat, what)

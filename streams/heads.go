@@ -28,9 +28,7 @@ func (l *Log) AllHeads(ctx context.Context) ([]protocol.Head, error) {
 		return nil, err
 	}
 	heads := slices.Collect(maps.Values(newest))
-	slices.SortFunc(heads, func(a, b protocol.Head) int {
-		return slices.Compare([]string{a.Key.Tenant, a.Key.Chat}, []string{b.Key.Tenant, b.Key.Chat})
-	})
+	slices.SortFunc(heads, func(a, b protocol.Head) int { return a.Key.Compare(b.Key) })
 	return heads, nil
 }
 

@@ -72,15 +72,8 @@ func (w *Work) FetchChat(ctx context.Context, limit int) ([]protocol.Delivery, e
 
 // workSubject is the literal subject that is this work's alone.
 func workSubject(work protocol.Work) string {
-	switch w := work.(type) {
-	case protocol.ModelWork:
-		return protocol.ModelWorkSubject(w.Pool, w.Key(), w.Step, w.Attempt)
-	case protocol.ToolWork:
-		return protocol.ToolWorkSubject(w.Group, w.Key(), w.Call)
-	case protocol.ChatWork:
-		return protocol.ChatWorkSubject(w.Key(), w.Name())
-	case protocol.Timer:
+	if _, ok := work.(protocol.Timer); ok {
 		panic("streams: timers have a port of their own") // a bug of the caller
 	}
-	panic(fmt.Sprintf("streams: no subject for %T", work)) // a new kind without a case: our bug
+	return protocol.WorkSubject(work)
 }

@@ -16,17 +16,10 @@ import (
 type work struct{ p *Process }
 
 func (w work) Put(ctx context.Context, item protocol.Work) (bool, error) {
-	var subject string
-	switch item := item.(type) {
-	case protocol.ModelWork:
-		subject = protocol.ModelWorkSubject(item.Pool, item.Key(), item.Step, item.Attempt)
-	case protocol.ToolWork:
-		subject = protocol.ToolWorkSubject(item.Group, item.Key(), item.Call)
-	case protocol.ChatWork:
-		subject = protocol.ChatWorkSubject(item.Key(), item.Name())
-	case protocol.Timer:
-		return false, fmt.Errorf("put work: timer %s belongs to the timers", item.Name)
+	if t, ok := item.(protocol.Timer); ok {
+		return false, fmt.Errorf("put work: timer %s belongs to the timers", t.Name)
 	}
+	subject := protocol.WorkSubject(item)
 	body, err := json.Marshal(item)
 	if err != nil {
 		return false, fmt.Errorf("put work: %w", err)

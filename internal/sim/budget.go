@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -81,12 +80,7 @@ func (r *run) extension() (command, bool) {
 		if draw := numbered(r.plan.seed, question, n); !r.parting && draw.IntN(2) == 0 {
 			b.Add = events.Budget{Tokens: int64(1 + draw.IntN(100)), CostMicros: 1, TimeMS: int64(1 + draw.IntN(5_000))}
 		}
-		body, err := json.Marshal(b)
-		if err != nil {
-			panic(err) // plain structs only
-		}
-		number := r.commands + r.said
-		return command{number: number, key: k, id: newIDs(r.plan.seed, "command")(number), verb: string(b.Verb()), body: body}, true
+		return sayIn(r.plan, k, r.commands+r.said, b), true
 	}
 	return command{}, false
 }

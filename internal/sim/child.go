@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -26,10 +25,9 @@ func delegating(p plan, all []command) []command {
 		return all
 	}
 	r := draws(p.seed, "delegating")
-	for i := range all {
-		var create protocol.Create
-		if all[i].verb != string(protocol.VerbCreate) || r.IntN(4) == 0 || json.Unmarshal(all[i].body, &create) != nil {
-			continue
+	return createdWith(all, func(create *protocol.Create) {
+		if r.IntN(4) == 0 {
+			return
 		}
 		tools := []string{toolOnce, toolAgain, toolLookup, toolLast, toolAlone}
 		if create.Settings.Tools != nil {
@@ -37,13 +35,7 @@ func delegating(p plan, all []command) []command {
 		}
 		tools = append(slices.Clone(tools), chat.ToolDelegate)
 		create.Settings.Tools = &tools
-		b, err := json.Marshal(create)
-		if err != nil {
-			panic(err) // plain structs only
-		}
-		all[i].body = b
-	}
-	return all
+	})
 }
 
 // Shares of what a model delegates.

@@ -332,26 +332,11 @@ func (w *watcher) caused(at *watched, kind events.CauseKind, id string) {
 func (w *watcher) stored(at *watched, i int, what string) {
 	still := map[string]bool{}
 	for _, owed := range chat.Owed(at.last()) {
-		still[subjectOf(owed)] = true
+		still[protocol.WorkSubject(owed)] = true
 	}
 	for _, owed := range chat.Owed(at.states[i]) {
-		if s := subjectOf(owed); still[s] && !w.dispatched[s] {
+		if s := protocol.WorkSubject(owed); still[s] && !w.dispatched[s] {
 			w.breaks("%s rev %d: %s left its queue, and %s, which it caused, was never stored", at.last().Key(), i+1, what, s)
 		}
 	}
-}
-
-// subjectOf is where work is stored.
-func subjectOf(w protocol.Work) string {
-	switch w := w.(type) {
-	case protocol.ModelWork:
-		return protocol.ModelWorkSubject(w.Pool, w.Key(), w.Step, w.Attempt)
-	case protocol.ToolWork:
-		return protocol.ToolWorkSubject(w.Group, w.Key(), w.Call)
-	case protocol.ChatWork:
-		return protocol.ChatWorkSubject(w.Key(), w.Name())
-	case protocol.Timer:
-		return protocol.TimerSetSubject(w.Key(), w.Name)
-	}
-	panic(fmt.Sprintf("sim: no subject for %T", w))
 }

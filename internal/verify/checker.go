@@ -134,7 +134,7 @@ func (c *Checker) Unread() []Unread { return slices.Clone(c.unread) }
 
 // Chats lists the chats read, sorted.
 func (c *Checker) Chats() []events.Key {
-	return slices.SortedFunc(maps.Keys(c.chats), compareKeys)
+	return slices.SortedFunc(maps.Keys(c.chats), events.Key.Compare)
 }
 
 func (c *Checker) add(e Entry) {
@@ -242,22 +242,6 @@ func (c *Checker) stored(s StoredCommand) {
 		h.breaks(RuleCommands, h.command.at, "command %s, sequence %d, is still stored, though sequence %d was decided",
 			s.ID, s.Sequence, h.command.sequence)
 	}
-}
-
-func compareKeys(a, b events.Key) int {
-	if a.Tenant != b.Tenant {
-		if a.Tenant < b.Tenant {
-			return -1
-		}
-		return 1
-	}
-	switch {
-	case a.Chat < b.Chat:
-		return -1
-	case a.Chat > b.Chat:
-		return 1
-	}
-	return 0
 }
 
 func describe(id fmt.Stringer, what string) string { return what + " " + id.String() }

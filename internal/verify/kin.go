@@ -156,7 +156,7 @@ func (c *Checker) settle(h *history) {
 
 // kindred judges the pairs that are left when all is read.
 func (c *Checker) kindred() {
-	for _, k := range slices.SortedFunc(maps.Keys(c.families), compareKeys) {
+	for _, k := range slices.SortedFunc(maps.Keys(c.families), events.Key.Compare) {
 		c.compare(k, c.families[k])
 	}
 }

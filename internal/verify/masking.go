@@ -32,10 +32,6 @@ type change struct {
 	masked   []events.CallID
 }
 
-func compareCalls(a, b events.CallID) int {
-	return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Step, b.Step), cmp.Compare(a.Ordinal, b.Ordinal))
-}
-
 // gave notes what a call of a tool gave, for as long as that may be left out.
 func (h *history) gave(c *call, e events.ToolCompleted) {
 	if e.Status != events.ToolOK || e.IsError || chat.IsBuiltIn(c.name) {
@@ -49,7 +45,7 @@ func (h *history) gave(c *call, e events.ToolCompleted) {
 
 // output is where a call's output is, or would be.
 func (h *history) output(id events.CallID) (int, bool) {
-	return slices.BinarySearchFunc(h.outputs, id, func(o output, id events.CallID) int { return compareCalls(o.id, id) })
+	return slices.BinarySearchFunc(h.outputs, id, func(o output, id events.CallID) int { return o.id.Compare(id) })
 }
 
 // outputsMasked judges a compaction that leaves outputs out and sums up nothing.
@@ -94,7 +90,7 @@ func (h *history) maskable(masked []events.CallID) {
 			continue
 		}
 		total += o.tokens
-		if compareCalls(o.id, masked[len(masked)-1]) > 0 {
+		if o.id.Compare(masked[len(masked)-1]) > 0 {
 			kept += o.tokens
 		}
 	}
@@ -111,7 +107,7 @@ func (h *history) maskable(masked []events.CallID) {
 			h.breaks(RuleCompaction, h.outputs[i].masked, "the output of %s is left out twice", what)
 		case !path.answered(id):
 			h.breaks(RuleCompaction, h.outputs[i].at, "the output of %s is left out, and no model has read it", what)
-		case compareCalls(last, id) >= 0:
+		case last.Compare(id) >= 0:
 			h.breaks(RuleCompaction, h.outputs[i].at, "the output of %s is left out behind that of %s", what, describe(last, "call"))
 		}
 		if known {
