@@ -33,29 +33,20 @@ func (o *Orchestrator) handleAttempt(ctx context.Context, d protocol.Delivery) {
 	defer l.letGo(ctx) // after the outcome is stored, or the work handed on: a model may take its time
 	err = caught(func() error { return o.runAttempt(ctx, l, d.Count()) })
 	hush()
-	if d.Count() == 1 {
-		switch {
-		case o.isVersion(ctx, err):
-			o.log.Info("chat left to a newer release", "chat", work.Key())
-			o.passOn(ctx, d, work)
-			return
-		case errors.Is(err, errNotBegun):
-			o.passOn(ctx, d, work)
-			return
-		}
+	if d.Count() == 1 && o.isVersion(ctx, err) {
+		o.passOn(ctx, d, work)
+		return
 	}
 	o.endDelivery(ctx, d, "attempt", work.Key(), err)
 }
 
-// errNotBegun means that the orchestrator stops, and that the attempt whose work it
-// still got was not begun.
-var errNotBegun = fmt.Errorf("%w: the attempt was not begun", errStopping)
-
-// passOn hands on work that others must do, as if it had never been delivered.
+// passOn hands on work that a newer release must do, as if it had never been
+// delivered.
 // Given back it would come to the next one as work that was begun, and so each
 // attempt would be lost before its model is asked. While it is not stored the log
 // still owes it: whoever can read the chat sends it again.
 func (o *Orchestrator) passOn(ctx context.Context, d protocol.Delivery, w protocol.ModelWork) {
+	o.log.Info("chat left to a newer release", "chat", w.Key())
 	if err := o.ack(ctx, d); err != nil {
 		o.giveBack(ctx, d)
 		return
@@ -107,7 +98,7 @@ func (o *Orchestrator) speakUp(ctx context.Context, d protocol.Delivery) (hush f
 // requested as work of its own.
 func (o *Orchestrator) runAttempt(ctx context.Context, l *listener, deliveries uint64) error {
 	if o.isStopping() {
-		return errNotBegun // before anything is paid for
+		return errStopping // before anything is paid for
 	}
 	w, k := l.work, l.key
 	if deliveries > 1 {

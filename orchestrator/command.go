@@ -158,8 +158,6 @@ func (o *Orchestrator) endCommand(ctx context.Context, h *handling, err error) {
 	case err == nil:
 		return
 	case errors.Is(err, errStopping):
-		o.later(ctx, h.delivery, 0)
-		return
 	case o.isFault(err):
 		if h.deciding != "" {
 			o.faults.add(h.deciding)

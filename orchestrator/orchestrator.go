@@ -54,6 +54,7 @@ type Orchestrator struct {
 	requests  slots
 
 	stopping chan struct{} // closed when the orchestrator is to stop
+	untaking chan struct{} // closed when it takes no more messages
 	stopOnce sync.Once
 	ended    chan struct{} // closed when Run has returned
 
@@ -80,7 +81,7 @@ func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 		boxes: newMailboxes(), cache: newCache(cfg.CacheBytes), faults: newFaults(),
 		tools: newRegistry(), agents: &agents{}, manifests: newManifests(), builtIns: builtInManifests(), attempts: newAttempts(), heads: newHeads(),
 		snapshots: newSnapshots(), requests: newSlots(cfg.Requests),
-		stopping: make(chan struct{}), ended: make(chan struct{}),
+		stopping: make(chan struct{}), untaking: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
 }
 
@@ -114,6 +115,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		loops.Go(func() { o.keepOn(taking, "watch the agents", o.watchAgents) })
 	}
 	loops.Go(func() {
+		defer close(o.untaking)
 		if o.toolsKnown() { // before that a turn would start without its tools
 			o.takeAll(taking, working, &loops, &busy)
 		}
@@ -179,20 +181,21 @@ func (o *Orchestrator) toolsKnown() bool {
 	}
 }
 
-// takeAll starts every loop that takes messages. They end with taking; what
-// they have begun ends with working at the latest.
+// takeAll starts every loop that takes messages, and waits for those that fetch them.
+// They end with taking; what they have begun ends with working at the latest.
 func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.WaitGroup, busy *workers.Group) {
-	loops.Go(func() {
+	var takers sync.WaitGroup
+	takers.Go(func() {
 		o.take(taking, "commands", newSlots(o.cfg.Mailboxes), o.bus.Commands.Fetch, func(d protocol.Delivery, done func()) {
 			o.takeCommand(working, d, done)
 		})
 	})
-	loops.Go(func() {
+	takers.Go(func() {
 		o.take(taking, "timers", newSlots(o.cfg.Timers), o.bus.Timers.FetchDue, func(d protocol.Delivery, done func()) {
 			o.takeTimer(working, d, busy, done)
 		})
 	})
-	loops.Go(func() {
+	takers.Go(func() {
 		o.take(taking, "words between chats", newSlots(wordsAtOnce), o.bus.Work.FetchChat, func(d protocol.Delivery, done func()) {
 			busy.Go(func() {
 				defer done()
@@ -207,7 +210,7 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 		fetch := func(ctx context.Context, limit int) ([]protocol.Delivery, error) {
 			return o.bus.Work.FetchModel(ctx, pool, limit)
 		}
-		loops.Go(func() {
+		takers.Go(func() {
 			o.take(taking, "model attempts", newSlots(o.cfg.Pools[pool]), fetch, func(d protocol.Delivery, done func()) {
 				busy.Go(func() {
 					defer done()
@@ -226,6 +229,7 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 	loops.Go(func() { o.sweepChats(taking, working) })
 	loops.Go(func() { o.sweepCommands(taking, working) })
 	loops.Go(func() { o.keepOn(taking, "follow the log", o.followHeads) })
+	takers.Wait()
 }
 
 // take fetches messages while there is room for them, until ctx ends. handle
@@ -306,9 +310,15 @@ func (o *Orchestrator) ack(ctx context.Context, d protocol.Delivery) error {
 	return nil
 }
 
-// giveBack hands a message back that could not be settled.
+// giveBack hands a message back that could not be settled. When the orchestrator stops
+// that waits until nothing is fetched any more: it could come here once more, be given
+// back again, and an attempt that is handed on twice is taken for lost twice.
 func (o *Orchestrator) giveBack(ctx context.Context, d protocol.Delivery) {
 	if o.isStopping() {
+		select {
+		case <-o.untaking:
+		case <-ctx.Done():
+		}
 		o.later(ctx, d, 0)
 		return
 	}
