@@ -77,18 +77,22 @@ func (o *Orchestrator) bear(ctx context.Context, tenant string, b chat.Birth, p 
 	return out.entry.state, err
 }
 
-// stopChildren has the children end that a timer of their parent leaves alone. In one
-// whose log is damaged nothing goes on.
-func (o *Orchestrator) stopChildren(ctx context.Context, k events.Key, name protocol.TimerName, p patience) error {
+// stopChildren has the children end that a timer of their parent leaves alone. A state
+// that knows the commit behind the timer knows all of them, however old it is: no
+// other call gets one. In a child whose log is damaged nothing goes on.
+func (o *Orchestrator) stopChildren(ctx context.Context, t protocol.Timer, name protocol.TimerName, p patience) error {
 	if o.isStopping() {
 		return errStopping
 	}
-	e, err := o.fresh(ctx, k)
+	e, fresh, err := o.load(ctx, t.Key())
+	if err == nil && !fresh && e.state.Rev() < t.Rev {
+		e, err = o.fresh(ctx, t.Key())
+	}
 	if err != nil {
 		return err
 	}
 	for _, b := range e.state.Abandoned(name) {
-		if _, err := o.bear(ctx, k.Tenant, b, p); err != nil && !isStopped(err) {
+		if _, err := o.bear(ctx, t.Tenant, b, p); err != nil && !isStopped(err) {
 			return fmt.Errorf("child of call %s: %w", b.Parent.Call, err)
 		}
 	}
