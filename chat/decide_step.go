@@ -226,7 +226,10 @@ func decideTimer(s State, m TimerDue, at events.Time) []events.Event {
 	switch m.Name.Kind {
 	case protocol.TimerRetry:
 		st := s.step(m.Name.Step)
-		if st == nil || st.Phase != phaseWaiting || st.Attempt != m.Name.Attempt || s.InterruptingStep(m.Name.Step) {
+		if st == nil || st.Phase != phaseWaiting || s.InterruptingStep(m.Name.Step) {
+			return nil
+		}
+		if name, _ := s.retryTimer(m.Name.Step, st); name != m.Name {
 			return nil
 		}
 		if m.Name.Step.Turn == 0 {
@@ -234,7 +237,7 @@ func decideTimer(s State, m TimerDue, at events.Time) []events.Event {
 				return s.stopAside()
 			}
 		} else if list, held := s.held(at); held {
-			return list // when there is more to spend the timer is set once more
+			return list // when there is more to spend another timer is set
 		}
 		return []events.Event{s.nextAttempt(m.Name.Step.Turn, st)}
 	case protocol.TimerDeadline:

@@ -127,7 +127,13 @@ func TestS1_1_6_ABudgetThatIsUsedUp(t *testing.T) {
 			if timerOf(t, s.state, protocol.TimerRetry) == nil {
 				t.Fatal("the next attempt is forgotten")
 			}
-			wants(t, s.tell(retryDue(1)), "step.requested")
+			if timer := timerOf(t, s.state, protocol.TimerRetry); timer.Name != "retry-1-1-1-1" {
+				t.Errorf("the timer %s may still be on its way out", timer.Name)
+			}
+			wants(t, s.tell(retryDue(1))) // the one that came before
+			again := retryDue(1)
+			again.Name.Number = 1
+			wants(t, s.tell(again), "step.requested")
 			s.answer(events.Text("b"))
 			s.answers()
 		}},

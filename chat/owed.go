@@ -57,8 +57,8 @@ func (s State) owedStep(turn int, st *step) []protocol.Work {
 			Step: id, Attempt: st.Attempt, Purpose: st.Purpose, Pool: st.Pool,
 		}}
 	case phaseWaiting:
-		name := protocol.TimerName{Kind: protocol.TimerRetry, Step: id, Attempt: st.Attempt}
-		return []protocol.Work{s.timer(name, st.Rev, st.RetryAt)}
+		name, rev := s.retryTimer(id, st)
+		return []protocol.Work{s.timer(name, rev, st.RetryAt)}
 	case phaseCrashed, phaseFailed, phaseTooLarge, phaseInterrupted, phaseCompleted, phaseDone: // passed through within one commit
 	}
 	return nil
@@ -118,4 +118,18 @@ func Owes(s State) string {
 		}
 	}
 	return strings.Join(kinds, ",")
+}
+
+// retryTimer is what the next attempt of a step waits for, and the commit that it
+// follows from. What was set before the turn was extended may have come, and be on its
+// way out, when it is owed again: so it has another name then.
+func (s State) retryTimer(id events.StepID, st *step) (protocol.TimerName, uint64) {
+	name, rev := protocol.TimerName{Kind: protocol.TimerRetry, Step: id, Attempt: st.Attempt}, st.Rev
+	if id.Turn == 0 {
+		return name, rev
+	}
+	if a := s.f.Current.Allowance; a.Extended > 0 {
+		name.Number, rev = a.Extended, max(rev, a.Rev)
+	}
+	return name, rev
 }

@@ -32,14 +32,21 @@ type TimerName struct {
 	Attempt int           // of retry: the one that failed
 	Call    events.CallID // of deadline, approval and question
 	Turn    int           // of end and budget
-	Number  int           // of question: counts the timers of the call, from 1; of budget: those of the turn
+
+	// Number tells those of one thing apart: of question the timers of the call, of budget
+	// those of the turn, from 1; of retry how often the turn had been extended by then.
+	Number int
 }
 
 // String is the name as it stands in subjects. It is never used twice in a chat.
 func (n TimerName) String() string {
 	switch n.Kind {
 	case TimerRetry:
-		return string(n.Kind) + "-" + n.Step.Token() + "-" + strconv.Itoa(n.Attempt)
+		name := string(n.Kind) + "-" + n.Step.Token() + "-" + strconv.Itoa(n.Attempt)
+		if n.Number > 0 {
+			name += "-" + strconv.Itoa(n.Number)
+		}
+		return name
 	case TimerDeadline, TimerApproval:
 		return string(n.Kind) + "-" + n.Call.Token()
 	case TimerAction, TimerReview:
@@ -62,6 +69,14 @@ func ParseTimerName(s string) (TimerName, error) {
 	n := TimerName{Kind: TimerKind(kind)}
 	switch n.Kind {
 	case TimerRetry:
+		if strings.Count(rest, "-") > 2 { // behind step and attempt
+			i := strings.LastIndexByte(rest, '-')
+			number, ok := parseNumber(rest[i+1:])
+			if !ok || number == 0 {
+				return TimerName{}, fmt.Errorf("timer %.70q: want a number above 0 behind the attempt", s)
+			}
+			n.Number, rest = number, rest[:i]
+		}
 		id, err := events.ParseCallID(rest, "-")
 		n.Step, n.Attempt = id.StepID(), id.Ordinal
 		return n, err

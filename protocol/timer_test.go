@@ -14,6 +14,7 @@ func TestTimerNames(t *testing.T) {
 	for want, name := range map[string]protocol.TimerName{
 		"retry-3-2-1":    {Kind: protocol.TimerRetry, Step: step, Attempt: 1},
 		"retry-3-2-12":   {Kind: protocol.TimerRetry, Step: step, Attempt: 12},
+		"retry-3-2-12-3": {Kind: protocol.TimerRetry, Step: step, Attempt: 12, Number: 3},
 		"deadline-3-2-1": {Kind: protocol.TimerDeadline, Call: call},
 		"approval-3-2-1": {Kind: protocol.TimerApproval, Call: call},
 		"end-3":          {Kind: protocol.TimerEnd, Turn: 3},
@@ -39,7 +40,7 @@ func TestTimerNames(t *testing.T) {
 func TestTimerNamesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
-		"", "-", "retry", "retry-", "retry-3-2", "retry-3-2-1-1", "retry-3-2-a", "retry-3-2--1", "deadline-3-2", "deadline-3.2.1",
+		"", "-", "retry", "retry-", "retry-3-2", "retry-3-2-1-0", "retry-3-2-1-01", "retry-3-2-1-", "retry-3-2-1-1-1", "retry-3-2-a", "retry-3-2--1", "deadline-3-2", "deadline-3.2.1",
 		"action", "action-", "action-3", "action-3-2-1", "action-3-02", "action-3.2",
 		"question", "question-", "question-3-2-1", "question-3-2-1-", "question-3-2-1-x", "question-3-2-1-01", "question--1",
 		"end", "end-", "end--1", "end-+1", "end-01", "end-1-1", "end-x", "End-1", "approval-3-2", "question-3-2-1", "end-99999999999999999999",

@@ -156,7 +156,11 @@ func (h *history) nextAttempt(s *step, e events.StepRequested) {
 	case s.retryAt == 0:
 		h.breaks(RuleAttempts, s.closed, "attempt %d of step %s begins after a failure for good", e.Attempt, e.Step)
 	default:
-		timer := protocol.TimerName{Kind: protocol.TimerRetry, Step: s.id, Attempt: s.attempt}.String()
+		name := protocol.TimerName{Kind: protocol.TimerRetry, Step: s.id, Attempt: s.attempt}
+		if s.id.Turn != 0 {
+			name.Number = h.turn.extensions // each sets another one
+		}
+		timer := name.String()
 		if h.cause.Kind != events.CausedByTimer || h.cause.ID != timer {
 			h.breaks(RuleAttempts, s.closed, "attempt %d of step %s begins without its timer %s", e.Attempt, e.Step, timer)
 		}
