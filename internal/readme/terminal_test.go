@@ -101,7 +101,7 @@ func (s *terminal) typeIn(commands string) (from int, done *regexp.Regexp, err e
 	}
 	screen, _ := s.screen()
 	// Commands end with a line of their own, which no page can say.
-	_, err = fmt.Fprintf(s.keys, ". %s </dev/null\necho \"$(basename %[1]s) ended with $?\"\n", file)
+	_, err = fmt.Fprintf(s.keys, ". %s </dev/null\necho \"typed-%d ended with $?\"\n", file, s.typed)
 	return len(screen), regexp.MustCompile(fmt.Sprintf(`(?m)^typed-%d ended with (\d+)$`, s.typed)), err
 }
 
