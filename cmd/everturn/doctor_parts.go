@@ -85,7 +85,11 @@ func (d *doctor) workers(ctx context.Context) {
 	}
 	var waiting, idle []string
 	for range maxLooks { // somebody may be between two questions
-		if idle, waiting = lookAtWorkers(ctx, work); len(idle) == 0 {
+		if idle, waiting, err = lookAtWorkers(ctx, work); err != nil {
+			d.warn("workers", "not visible: "+err.Error(), "")
+			return
+		}
+		if len(idle) == 0 {
 			break
 		}
 		select {
@@ -111,8 +115,9 @@ const (
 
 // lookAtWorkers gives the pools and groups that nobody waits for now, and those
 // that somebody does.
-func lookAtWorkers(ctx context.Context, work jetstream.Stream) (idle, waiting []string) {
-	for c := range work.ListConsumers(ctx).Info() {
+func lookAtWorkers(ctx context.Context, work jetstream.Stream) (idle, waiting []string, err error) {
+	list := work.ListConsumers(ctx)
+	for c := range list.Info() {
 		name := c.Config.Durable
 		what, of, found := strings.Cut(name, "-")
 		if !found || what != "model" && what != "tool" {
@@ -126,7 +131,7 @@ func lookAtWorkers(ctx context.Context, work jetstream.Stream) (idle, waiting []
 	}
 	slices.Sort(waiting)
 	slices.Sort(idle)
-	return idle, waiting
+	return idle, waiting, list.Err()
 }
 
 // models checks what this process would know about models: that the file can be

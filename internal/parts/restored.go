@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -15,6 +16,11 @@ import (
 
 // ErrOrchestrated means that an orchestrator works on the streams.
 var ErrOrchestrated = errors.New("an orchestrator is running: stop all of them first")
+
+const (
+	decidedWithin = 2 * time.Second // many times what a busy orchestrator needs for a command
+	lookAgain     = 50 * time.Millisecond
+)
 
 // CloseRestored ends what is open in all chats of streams that come from a backup,
 // and tells of each chat in which anything was. It may be broken off and called
@@ -51,7 +57,10 @@ func (d Domain) CloseRestored(ctx context.Context, nc *nats.Conn, tell func(even
 	return nil
 }
 
-// unattended is [ErrOrchestrated] if somebody waits for commands, or has some in hand.
+// unattended is [ErrOrchestrated] if somebody waits for commands. An orchestrator
+// that has as many in hand as it takes asks for more as soon as one is decided. One
+// that was killed never does, nor does that of a backup: what those had in hand stays
+// so in the books of the server until somebody asks.
 func (d Domain) unattended(ctx context.Context, nc *nats.Conn) error {
 	js, err := d.jetStream(nc)
 	if err != nil {
@@ -61,10 +70,25 @@ func (d Domain) unattended(ctx context.Context, nc *nats.Conn) error {
 	if err != nil {
 		return err
 	}
-	for c := range commands.ListConsumers(ctx).Info() {
-		if c.NumWaiting > 0 || c.NumAckPending > 0 {
-			return ErrOrchestrated
+	for begun := time.Now(); ; {
+		inHand := false
+		list := commands.ListConsumers(ctx)
+		for c := range list.Info() {
+			if c.NumWaiting > 0 {
+				return ErrOrchestrated
+			}
+			inHand = inHand || c.NumAckPending > 0
+		}
+		if err := list.Err(); err != nil {
+			return fmt.Errorf("who takes commands: %w", err)
+		}
+		if !inHand || time.Since(begun) > decidedWithin {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookAgain):
 		}
 	}
-	return nil
 }

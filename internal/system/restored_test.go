@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/model"
+	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -42,6 +44,7 @@ func TestWhatIsOpenInABackupIsClosed(t *testing.T) {
 	running.do(send("go"))
 	eventually(t, "the tool runs", func() bool { return len(s.tools.of(running.key)) == 1 })
 	idle := s.chat(t, scripted(t, plain))
+	undecided := s.chat(t, scripted(t, plain))
 	before := len(idle.turn("hello").commits)
 
 	closed := map[events.Key]bool{}
@@ -52,6 +55,7 @@ func TestWhatIsOpenInABackupIsClosed(t *testing.T) {
 	orchestrators.halt()
 	runner.halt()
 	s.asRestored()
+	said := s.inHand(undecided)
 	for range 2 {
 		s.untilItWorks("close what is open", func() error { return parts.Domain("").CloseRestored(patient(t), s.nc, tell) })
 	}
@@ -82,7 +86,37 @@ func TestWhatIsOpenInABackupIsClosed(t *testing.T) {
 	if n := len(idle.read().commits); n != before {
 		t.Errorf("the idle chat has %d commits, and had %d", n, before)
 	}
+	if r := said(); !r.OK {
+		t.Errorf("what nobody had decided: %+v", r)
+	}
+	undecided.ended(1)
 	s.nothingIsLeft()
+}
+
+// inHand says something in a chat that counts as in the hands of somebody who is no
+// more, as it does in a backup made under load.
+func (s *system) inHand(c *chat) (outcome func() protocol.Reply) {
+	s.Helper()
+	body, err := json.Marshal(send("hello"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	_, outcome = c.raw(string(protocol.VerbSend), nil, body)
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		s.Fatal(err)
+	}
+	commands, err := js.Consumer(patient(s.T), streams.CommandsStream, streams.CommandsConsumer)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if _, err := commands.Next(); err != nil {
+		s.Fatal(err)
+	}
+	if info, err := commands.Info(patient(s.T)); err != nil || info.NumAckPending != 1 || info.NumWaiting != 0 {
+		s.Fatalf("%v: %+v", err, info)
+	}
+	return outcome
 }
 
 // asRestored leaves of the streams what a backup has.
