@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,30 +165,6 @@ func (t *talk) run(ctx context.Context) error {
 	}
 }
 
-// isUnknownCommand reports whether a line is a command that chat does not have:
-// a model would take a mistyped one for a question, and that costs.
-func isUnknownCommand(text string) bool {
-	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
-}
-
-// unknown says why a line was not said.
-func (t *talk) unknown(word string) {
-	if mode, _ := meddles(word + " TEXT"); mode != "" {
-		fmt.Fprintf(t.s.stderr, "%s wants a text behind it, so nothing was said\n", word)
-		return
-	}
-	fmt.Fprintf(t.s.stderr, "there is no %s, so nothing was said; /quit leaves, /help tells more, // begins a line with a slash\n",
-		events.VisibleText(word))
-}
-
-// unescaped is what is said by a line.
-func unescaped(text string) string {
-	if strings.HasPrefix(text, "//") {
-		return text[1:]
-	}
-	return text
-}
-
 // verdict is how a conversation ends that nobody broke off: a script wants to
 // know whether its last turn brought an answer.
 func (t *talk) verdict(err error) error {
@@ -243,116 +218,6 @@ func (t *talk) send(ctx context.Context, mode events.SendMode, text string) (pro
 	return reply, err
 }
 
-// followOne shows what happens until the turn that a reply is about has ended.
-func (t *talk) followOne(ctx context.Context, reply protocol.Reply) error {
-	shown := &shownTurn{viewer: t.view, turn: reply.Turn}
-	others := &kin{client: t.client, chat: t.chat, wait: time.Duration(t.c.Wait)}
-	if t.watcher.Running() { // they were made before
-		shown.awaits(others.look(ctx))
-	}
-	type result struct {
-		turn client.Outcome
-		err  error
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan result, 1)
-	sights := make(chan client.Sight)
-	go func() {
-		turn, err := t.watcher.Until(ctx, reply, func(s client.Sight) {
-			select {
-			case sights <- s:
-			case <-ctx.Done():
-			}
-		})
-		ended <- result{turn, err}
-	}()
-	defer t.release()
-	interrupted := false
-	t.approving, t.acting = approving{}, nil
-	see := func(sight client.Sight) {
-		others.see(sight)
-		t.taken(sight)
-		t.notice(ctx, sight)
-		if t.approving.see(sight) {
-			t.approving.ask(t.s.stderr)
-		}
-	}
-	if open := t.open; open != nil {
-		t.open = nil
-		if err := open.show(shown, t.s.stdout, t.c.JSON); err != nil {
-			cancel()
-			<-ended
-			return err
-		}
-		see(open.sight())
-	}
-	for {
-		if err := t.left(); err != nil {
-			cancel()
-			<-ended
-			return err
-		}
-		asked := t.asking != nil || len(t.approving.open) > 0
-		lines := t.lines
-		if t.held != nil {
-			lines = nil
-		}
-		if asked {
-			lines = t.nextLines()
-		}
-		select {
-		case line, ok := <-lines:
-			if err := t.during(ctx, asked, line, ok); err != nil {
-				cancel()
-				<-ended
-				return err
-			}
-		case sight := <-sights:
-			shown.see(sight)
-			see(sight)
-		case <-others.soon():
-			shown.awaits(others.look(ctx))
-		case sig := <-t.signals:
-			if interrupted || sig != os.Interrupt {
-				cancel()
-				<-ended
-				return cli.Signalled(sig)
-			}
-			interrupted = true
-			if err := t.interrupt(ctx, shown.turn); err != nil {
-				fmt.Fprintln(t.s.stderr, "everturn:", err)
-			}
-		case r := <-ended:
-			if r.err == nil {
-				t.end(r.turn)
-				t.shown(r.turn.Turn)
-			}
-			return r.err
-		}
-	}
-}
-
-// interrupt stops the turn that runs: the one our line began, or the one it
-// waits for.
-func (t *talk) interrupt(ctx context.Context, turn int) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.c.Wait))
-	defer cancel()
-	if turn == 0 {
-		head, err := t.client.Head(ctx, t.chat)
-		if err != nil {
-			return err
-		}
-		turn = head.Turn
-	}
-	fmt.Fprintf(t.s.stderr, "\ninterrupting turn %d; Ctrl-C again leaves\n", turn)
-	_, err := t.client.Interrupt(ctx, t.chat, turn, "interrupted at the command line")
-	if rejected, ok := errors.AsType[*client.RejectedError](err); ok && rejected.Code == events.CodeAlreadyFinished {
-		return nil // it was over before
-	}
-	return err
-}
-
 func (t *talk) end(turn client.Outcome) {
 	t.failed = failed(turn)
 	if t.c.JSON {
@@ -368,58 +233,4 @@ func printTurn(out io.Writer, turn client.Outcome) error {
 	return json.NewEncoder(out).Encode(struct {
 		Turn client.Outcome `json:"turn"`
 	}{turn})
-}
-
-// shownTurn knows which turn is being shown.
-type shownTurn struct {
-	viewer
-	turn int
-}
-
-func (v *shownTurn) see(s client.Sight) {
-	if s.Delta != nil {
-		v.turn = s.Delta.Turn
-	}
-	if s.Commit != nil {
-		for _, e := range s.Commit.Events {
-			if e, ok := e.(events.TurnStarted); ok {
-				v.turn = e.Turn
-			}
-		}
-	}
-	v.viewer.see(s)
-}
-
-// line is what was read, or why nothing more can be.
-type line struct {
-	text string
-	err  error
-}
-
-// readLines reads until the end. Reading cannot be broken off, so it goes on
-// until the next line or the process's end.
-func readLines(ctx context.Context, r io.Reader) <-chan line {
-	lines := make(chan line)
-	go func() {
-		defer close(lines)
-		scanner := bufio.NewScanner(r)
-		scanner.Buffer(nil, maxInputBytes)
-		give := func(l line) bool {
-			select {
-			case lines <- l:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		}
-		for scanner.Scan() {
-			if !give(line{text: scanner.Text()}) {
-				return
-			}
-		}
-		if err := scanner.Err(); err != nil {
-			give(line{err: fmt.Errorf("standard input: %w", err)})
-		}
-	}()
-	return lines
 }
