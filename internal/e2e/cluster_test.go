@@ -62,6 +62,7 @@ type cluster struct {
 	ledger  string
 	ackWait time.Duration
 	script  string
+	models  string // its file, if something is known of the model besides the script
 	running map[string]*process
 	metrics map[string]string // where each part serves its own
 	others  []events.Key      // chats that no test asked for, and that had effects
@@ -82,6 +83,7 @@ type process struct {
 type settings struct {
 	ackWait time.Duration
 	script  string
+	window  int // of the scripted model, in tokens; 0: nothing is known of it
 }
 
 // startCluster starts a server. Everything is stopped when the test ends, and
@@ -105,6 +107,13 @@ func newCluster(t *testing.T, s settings) *cluster {
 	}
 	if err := os.WriteFile(c.script, []byte(s.script), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if s.window > 0 {
+		c.models = filepath.Join(dir, "models.yaml")
+		file := fmt.Sprintf("models: [{name: small, provider: script, script: script.yaml, window: %d}]\n", s.window)
+		if err := os.WriteFile(c.models, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Cleanup(c.stop)
 	return c
@@ -151,8 +160,12 @@ func (c *cluster) startServer() {
 
 func (c *cluster) startOrchestrator(name string) {
 	c.t.Helper()
-	c.start(name, "orchestrator", "--server", c.urlOf(userOrchestrator, name), "--script", c.script, "--ack-wait", c.ackWait.String(),
-		"--metrics", c.metricsAddress(name))
+	asked := []string{"--script", c.script}
+	if c.models != "" {
+		asked = []string{"--models", c.models}
+	}
+	c.start(name, "orchestrator", append(asked, "--server", c.urlOf(userOrchestrator, name), "--ack-wait", c.ackWait.String(),
+		"--metrics", c.metricsAddress(name))...)
 }
 
 func (c *cluster) startRunner(name string) {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,44 @@ rules:
 func (h history) asksForSummary() bool {
 	asked := every[events.StepRequested](h)
 	return h.last("step.requested.v1") && asked[len(asked)-1].Purpose == events.PurposeSummary
+}
+
+// A turn that outgrew the window of its model is stopped from another process while
+// its summary is written. It is over in time and has not answered, and the next one
+// has the older messages summed up and answers.
+//
+// Rules: S6.3, S10.2, S10.3.
+func TestAnInterruptOfASummaryThatNobodyAskedFor(t *testing.T) {
+	c := startCluster(t, settings{ackWait: time.Second, script: patientSummary, window: 3000})
+	startParts(c)
+	cl, r := c.client(), c.reader()
+	long := strings.Repeat("and so on ", 100) // about a sixth of the window, with its answer
+	k := ask(t, cl, "one "+long)
+	turn := 1
+	summing := func(h history) bool { return h.asksForSummary() || h.ended(turn) }
+	for !r.until(t, k, "an answer, or a summary", summing).asksForSummary() {
+		if turn++; turn > 9 {
+			t.Fatal("nothing is summed up")
+		}
+		say(t, cl, k.Chat, "more "+long)
+	}
+	c.everturn("interrupt", k.Chat, "--turn", strconv.Itoa(turn))
+	h := r.until(t, k, "the end of the turn", func(h history) bool { return len(every[events.TurnInterrupted](h)) > 0 })
+	if took := h.tookToEnd(); took > endsWithin {
+		t.Errorf("the turn ended %v after the request\n%s", took, h)
+	}
+	if n := len(every[events.ContextCompacted](h)); n != 0 {
+		t.Errorf("%d summaries are shown\n%s", n, h)
+	}
+	say(t, cl, k.Chat, "and then?")
+	h = r.until(t, k, "the next answer", func(h history) bool { return h.ended(turn + 1) })
+	if h.finalText() != "Answer to: and then?" {
+		t.Errorf("then %q", h.finalText())
+	}
+	if n := len(every[events.ContextCompacted](h)); n != 1 {
+		t.Errorf("%d summaries are shown, want that of the next turn\n%s", n, h)
+	}
+	c.check(r, []events.Key{k})
 }
 
 // Everything dies while a summary is written; the next time somebody interrupts it
