@@ -27,6 +27,8 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 		return s.nextTurn(at, live)
 	case s.Interrupting():
 		return s.finishInterrupt()
+	case t.Allowance.Held != nil && s.reports():
+		return s.stopTurn(events.ReasonBudget, "", at) // its parent does not wait until somebody extends it
 	}
 	if _, asked := s.pending(); asked != nil {
 		return s.meanwhile(asked, at)
@@ -181,8 +183,12 @@ func (s State) handOut(at events.Time) (list []events.Event, open bool) {
 			return list, true // it waits for those that run, and those behind it wait for it
 		}
 		if isDelegate(tool) {
-			begun := s.spawned(t.callID(st, c), c, children, at)
-			list, children, running = append(list, begun...), children+len(begun), running+len(begun)
+			begun := s.spawned(t.callID(st, c), c, children, at, list)
+			list = append(list, begun...)
+			if len(begun) > 0 && !isReached(begun[0]) {
+				children++
+			}
+			running++ // also one that waits for a place or for something to spend: those behind it keep their order
 			continue
 		}
 		list = append(list, s.toolRequested(t.callID(st, c), c, tool, at))

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/everturn/everturn/events"
@@ -14,6 +15,7 @@ const (
 	saidChildTaken   = "The sub-agent could not be made: there is another chat of its name. Nothing of the task was done."
 	saidChildStopped = "The sub-agent was interrupted before it was done. It may have done part of its task."
 	saidChildSilent  = "Nobody waits for the sub-agent any more. It may have done part of its task."
+	saidChildBudget  = "The sub-agent used up its budget before it was done. It may have done part of its task."
 	saidChildSteps   = "The sub-agent came to its limit of steps before it was done."
 	saidChildRefused = "The sub-agent refused the task."
 	saidChildSaid    = "It said: "
@@ -26,12 +28,16 @@ type child struct {
 	Depth int         `json:"depth"`
 	Due   events.Time `json:"due"` // when the call is settled without it
 	Ended bool        `json:"ended"`
+
+	Granted events.Budget `json:"granted,omitzero"`
 }
 
 // spawnedBy is the parent of a chat that works for another.
 type spawnedBy struct {
 	Parent events.Parent `json:"parent"`
 	Depth  int           `json:"depth"`
+
+	Granted events.Budget `json:"granted,omitzero"`
 }
 
 // Recall says to a child that its parent waits no more.
@@ -50,6 +56,7 @@ type Report struct {
 	Status  events.ToolStatus
 	Parts   []events.Part
 	Totals  events.Totals
+	Spent   events.Spending
 }
 
 func (r Report) cause() events.Cause {
@@ -112,7 +119,7 @@ func decideBirth(s State, b Birth, at events.Time, live Live) Decision {
 		return Decision{} // somebody made it already
 	}
 	list := []events.Event{
-		events.ChatSpawned{Parent: b.Parent, Depth: b.Depth, Settings: b.Settings, Title: b.Title},
+		events.ChatSpawned{Parent: b.Parent, Depth: b.Depth, Settings: b.Settings, Title: b.Title, Granted: b.Granted},
 		events.InputAccepted{Input: b.inputID(), Parts: b.Parts, Mode: events.ModeQueue},
 	}
 	if !b.Stopped {
@@ -157,9 +164,13 @@ func (s State) ReportTo(p events.Parent) (Report, bool) {
 	case t == nil:
 		return Report{}, false
 	}
-	r.Totals = t.totals()
+	r.Totals, r.Spent = t.totals(), t.Spent
 	switch t.Ended {
 	case endedInterrupted:
+		if t.Allowance.Held != nil {
+			r.Outcome, r.Parts = events.ChildBudget, t.told(saidChildBudget)
+			break
+		}
 		r.Outcome, r.Parts = events.ChildInterrupted, t.told(saidChildStopped)
 	case endedFailed:
 		r.Parts = t.told("The sub-agent failed: " + t.failure())
@@ -235,7 +246,10 @@ func decideReport(s State, r Report) Decision {
 		result.Parts, whole[0] = cutWhole(r.Parts)
 		result.Blob = whole[0].Digest
 	}
-	d := facts(events.ChildEnded{Call: r.Call, Child: r.Child, Outcome: r.Outcome, Totals: r.Totals}, result)
+	if r.Outcome == events.ChildErased {
+		r.Spent = guessed(c.Child.Granted)
+	}
+	d := facts(events.ChildEnded{Call: r.Call, Child: r.Child, Outcome: r.Outcome, Totals: r.Totals, Spent: r.Spent}, result)
 	d.Large = whole
 	return d
 }
@@ -271,16 +285,27 @@ func turnEndedBy(e events.Event) int {
 	return 0
 }
 
-// spawned lets a call begin that another chat is to work for, if there is a place.
-func (s State) spawned(id events.CallID, c *call, open int, at events.Time) []events.Event {
+// spawned lets a call begin that another chat is to work for, if there is a place and
+// something to grant. Beside it those of list begin.
+func (s State) spawned(id events.CallID, c *call, open int, at events.Time, list []events.Event) []events.Event {
 	if _, wrong := readDelegation(normalArguments(c.Arguments)); wrong != "" {
 		return []events.Event{settledByRule(id, events.ToolInvalid, wrong)} // a person edited them
 	}
 	if open >= events.MaxOpenChildren {
 		return nil // it waits until another one has ended
 	}
+	if reached, held := s.held(at); held {
+		if slices.ContainsFunc(list, isReached) {
+			return nil
+		}
+		return reached
+	}
+	granted, ok := s.grants(at, list)
+	if !ok {
+		return nil // likewise: then what that has not used is left
+	}
 	return []events.Event{events.ChildSpawned{
-		Call: id, Child: protocol.ChildKey(s.Key(), id).Chat, Depth: s.depth() + 1, Due: at.Add(events.ChildTime),
+		Call: id, Child: protocol.ChildKey(s.Key(), id).Chat, Depth: s.depth() + 1, Due: at.Add(events.ChildTime), Granted: granted,
 	}}
 }
 
@@ -289,7 +314,7 @@ func (c *call) abandoned(id events.CallID) []events.Event {
 	if !c.working() {
 		return nil
 	}
-	return []events.Event{events.ChildEnded{Call: id, Child: c.Child.Chat, Outcome: events.ChildUnknown}}
+	return []events.Event{events.ChildEnded{Call: id, Child: c.Child.Chat, Outcome: events.ChildUnknown, Spent: guessed(c.Child.Granted)}}
 }
 
 // owedChildren is what is owed to the children of an interrupted turn.
@@ -316,12 +341,12 @@ func (s State) owedChild(id events.CallID, c *child) []protocol.Work {
 }
 
 func (s *State) beSpawned(e events.ChatSpawned) {
-	s.f.Settings, s.f.Spawned = e.Settings, &spawnedBy{Parent: e.Parent, Depth: e.Depth}
+	s.f.Settings, s.f.Spawned = e.Settings, &spawnedBy{Parent: e.Parent, Depth: e.Depth, Granted: e.Granted}
 	s.title(e.Title)
 }
 
 func (s *State) spawnChild(e events.ChildSpawned) {
-	s.call(e.Call).Child = &child{Rev: s.f.Rev, Chat: e.Child, Depth: e.Depth, Due: e.Due}
+	s.call(e.Call).Child = &child{Rev: s.f.Rev, Chat: e.Child, Depth: e.Depth, Due: e.Due, Granted: e.Granted}
 }
 
 func (s *State) endChild(e events.ChildEnded) {
@@ -329,6 +354,8 @@ func (s *State) endChild(e events.ChildEnded) {
 	ended := *c.Child
 	ended.Ended = true
 	c.Child = &ended
+	s.f.Spent = s.f.Spent.Plus(e.Spent)
+	s.f.Current.Spent = s.f.Current.Spent.Plus(e.Spent)
 }
 
 func (s State) misfitBirth() string {

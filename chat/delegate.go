@@ -89,6 +89,7 @@ type Birth struct {
 	Depth    int
 	Settings events.Settings
 	Title    string
+	Granted  events.Budget
 	Parts    []events.Part // what it is told
 
 	// Stopped means that nobody waits for it any more: it is made only so that
@@ -111,7 +112,7 @@ func (s State) BirthOf(id events.CallID) (Birth, bool) {
 	}
 	d, _ := readDelegation(normalArguments(c.Arguments))
 	b := Birth{
-		Parent: events.Parent{Chat: s.f.Chat, Call: id}, Depth: c.Child.Depth, Stopped: s.Interrupting(),
+		Parent: events.Parent{Chat: s.f.Chat, Call: id}, Depth: c.Child.Depth, Granted: c.Child.Granted, Stopped: s.Interrupting(),
 		Settings: s.forChild(d), Title: events.Shorten(firstLine(d.Task), maxChildTitle),
 	}
 	if before := s.contextFor(d); before != "" {

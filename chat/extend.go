@@ -147,6 +147,8 @@ func decideExtend(s State, b protocol.Extend, c Command, at events.Time) Decisio
 		return rejected(c, events.CodeNotRunning, "no turn is running", "")
 	case s.Interrupting():
 		return rejected(c, events.CodeAlreadyFinished, fmt.Sprintf("turn %d is being interrupted", turn), "interrupting")
+	case s.reports() && !b.Chat:
+		return rejected(c, events.CodeLimitReached, fmt.Sprintf("turn %d works for another chat, which has granted its budget", turn), "")
 	}
 	e := events.BudgetExtended{Turn: turn, Scope: events.BudgetOfTurn, By: c.By, At: at}
 	now, seen, spent := s.chatBudget(), s.f.Accepted, s.f.Spent

@@ -99,6 +99,9 @@ func (s State) turnStarted(cause events.TurnCause, inputs []input, at events.Tim
 	merged, missing := live.merge(over)
 	effective := resolve(merged, live, s.f.Plan)
 	effective.NoAgent, effective.Tools = missing, atDepth(effective.Tools, s.depth())
+	if p := s.f.Spawned; p != nil && e.Turn == 1 {
+		effective.Budget = tighter(effective.Budget, p.Granted)
+	}
 	e.Rules, e.Settings.Digest = RulesOf(effective), digestOf(effective)
 	if !slices.ContainsFunc(s.f.Bodies, func(b body) bool { return b.Digest == e.Settings.Digest }) {
 		e.Settings.Body = &effective

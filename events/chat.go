@@ -46,6 +46,10 @@ const ReasonImported = "imported"
 // another: that one waits for it no more.
 const ReasonParent = "its parent waits no more"
 
+// ReasonBudget is why the first turn of a chat was interrupted that works for another
+// one and had used up its budget.
+const ReasonBudget = "its budget is used up"
+
 // ReasonRestored is why a turn was interrupted that was open in a backup.
 const ReasonRestored = "restored"
 

@@ -27,6 +27,10 @@ type ChatSpawned struct {
 	Depth    int      `json:"depth"`  // of this chat; one more than its parent's
 	Settings Settings `json:"settings"`
 	Title    string   `json:"title,omitempty"`
+
+	// Granted is what the first turn may spend of its parent's budget, with all that
+	// works for it. It cannot be extended, and whoever has used it up ends.
+	Granted Budget `json:"granted,omitzero"`
 }
 
 // ChildSpawned says that a call is worked on by a chat of its own. It does not say
@@ -36,6 +40,10 @@ type ChildSpawned struct {
 	Child string `json:"child"` // a chat of the same tenant, whose name follows from the call
 	Depth int    `json:"depth"` // of the child
 	Due   Time   `json:"due"`   // when the call is settled without it
+
+	// Granted is the child's share of what was left to spend. Until the child has ended
+	// nobody else may have it.
+	Granted Budget `json:"granted,omitzero"`
 }
 
 // ChildOutcome says how the first turn of a child ended.
@@ -46,6 +54,7 @@ const (
 	ChildCompleted   ChildOutcome = "completed"
 	ChildFailed      ChildOutcome = "failed"
 	ChildInterrupted ChildOutcome = "interrupted"
+	ChildBudget      ChildOutcome = "budget" // which it had used up
 	ChildErased      ChildOutcome = "erased"
 	ChildUnknown     ChildOutcome = "unknown"
 )
@@ -54,9 +63,14 @@ const (
 // commit. Of an outcome that is erased or unknown, nobody knows what it took.
 type ChildEnded struct {
 	Call    CallID       `json:"call"`
-	Child   string       `json:"child"` // the chat that worked for it
-	Outcome ChildOutcome `json:"outcome"`
-	Totals  Totals       `json:"totals"` // of its first turn
+	Child   string       `json:"child"`   // the chat that worked for it
+	Outcome ChildOutcome `json:"outcome"` // how its first turn ended
+	Totals  Totals       `json:"totals"`  // of its first turn
+
+	// Spent is what counts in the budgets of the parent: what the child's first turn
+	// took, with all that worked for it. Where nobody knows, it is all that was granted,
+	// and if that was without a bound of money an attempt of unknown cost.
+	Spent Spending `json:"spent,omitzero"`
 }
 
 // EventType implements [Event].

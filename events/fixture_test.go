@@ -254,15 +254,18 @@ func examples() map[events.Type]example {
 		},
 		"agent.named.v1": {events.AgentNamed{Agent: "reviewer"}, events.AgentNamed{Agent: "a"}},
 		"chat.created.v3": {
-			events.ChatSpawned{Parent: events.Parent{Chat: "oslo", Call: call}, Depth: 2, Settings: newestSettings(), Title: "Look it up"},
+			events.ChatSpawned{Parent: events.Parent{Chat: "oslo", Call: call}, Depth: 2, Settings: newestSettings(), Title: "Look it up", Granted: everyBudget()},
 			events.ChatSpawned{Parent: events.Parent{Chat: "oslo", Call: call}, Depth: 1},
 		},
 		"child.spawned.v1": {
-			events.ChildSpawned{Call: call, Child: keyOfCall, Depth: 2, Due: noon},
+			events.ChildSpawned{Call: call, Child: keyOfCall, Depth: 2, Due: noon, Granted: everyBudget()},
 			events.ChildSpawned{Call: call, Child: keyOfCall, Depth: 1, Due: noon},
 		},
 		"child.ended.v1": {
-			events.ChildEnded{Call: call, Child: keyOfCall, Outcome: events.ChildCompleted, Totals: everyTotal()},
+			events.ChildEnded{
+				Call: call, Child: keyOfCall, Outcome: events.ChildCompleted, Totals: everyTotal(),
+				Spent: events.Spending{Tokens: 160, CostMicros: 1234, Unpriced: 1},
+			},
 			events.ChildEnded{Call: call, Child: keyOfCall, Outcome: events.ChildUnknown},
 		},
 	}
@@ -381,6 +384,10 @@ func titledSettings() events.Settings {
 	s := agentSettings()
 	s.Titler = "script/namer"
 	return s
+}
+
+func everyBudget() events.Budget {
+	return events.Budget{Tokens: 100_000, CostMicros: 2_000_000, TimeMS: 600_000}
 }
 
 func agentSettings() events.Settings {

@@ -68,6 +68,9 @@ func NewChildDriver(parent events.Key, chance Chance) *Driver {
 	if d.yes(4) {
 		b.Settings.Agent = AgentHelper
 	}
+	if d.yes(3) {
+		b.Granted = events.Budget{Tokens: int64(1 + d.chance.IntN(90)), TimeMS: int64(d.chance.IntN(9_000))}
+	}
 	d.Take(b)
 	return d
 }
@@ -90,8 +93,11 @@ func (d *Driver) report(call events.CallID) chat.Report {
 		Call: call, Child: protocol.ChildKey(d.key, call).Chat, Outcome: events.ChildCompleted, Status: events.ToolError,
 		Parts:  []events.Part{events.Text(d.text())},
 		Totals: events.Totals{Steps: 1 + d.chance.IntN(3), Attempts: 4, Usage: events.Usage{Input: 7}},
+		Spent:  events.Spending{Tokens: int64(d.chance.IntN(40)), CostMicros: int64(d.chance.IntN(9)), Unpriced: d.chance.IntN(2)},
 	}
-	switch d.chance.IntN(10) {
+	switch d.chance.IntN(11) {
+	case 10:
+		r.Outcome = events.ChildBudget
 	case 0:
 		r.Outcome = events.ChildFailed
 	case 1:

@@ -114,7 +114,11 @@ func about(e events.Event) subject {
 	case events.ChatSpawned:
 		return subject{said: fmt.Sprintf("for call %s of chat %s, at depth %d", e.Parent.Call, e.Parent.Chat, e.Depth)}
 	case events.ChildSpawned:
-		return subject{call: e.Call, said: fmt.Sprintf("call %s, by chat %s, until %s", e.Call, e.Child, e.Due)}
+		said := fmt.Sprintf("call %s, by chat %s, until %s", e.Call, e.Child, e.Due)
+		if e.Granted.Limits() {
+			said += ", for at most " + boundsOf(e.Granted)
+		}
+		return subject{call: e.Call, said: said}
 	case events.ChildEnded:
 		return subject{call: e.Call, said: fmt.Sprintf("call %s, by chat %s: %s", e.Call, e.Child, e.Outcome)}
 	case events.AgentNamed:

@@ -17,7 +17,7 @@ func (h *History) approvals(c events.Commit, command chat.Command, e events.Appr
 	case e.Decision == events.ApprovalDenied:
 		body.Decision = protocol.DecideDeny
 		for _, follows := range c.Events[1:] {
-			if _, ok := follows.(events.TurnInterruptRequested); ok {
+			if stop, ok := follows.(events.TurnInterruptRequested); ok && stop.Reason != events.ReasonBudget {
 				body.Stop = true
 			}
 		}

@@ -23,7 +23,7 @@ func (h *History) words(c events.Commit) ([]guess, bool) {
 
 // births are what a chat may have been made with: its task is in its first commit.
 func (h *History) births(c events.Commit, first events.ChatSpawned) []guess {
-	b := chat.Birth{Parent: first.Parent, Depth: first.Depth, Settings: first.Settings, Title: first.Title}
+	b := chat.Birth{Parent: first.Parent, Depth: first.Depth, Settings: first.Settings, Title: first.Title, Granted: first.Granted}
 	var g guess
 	for _, e := range c.Events[1:] {
 		if in, ok := e.(events.InputAccepted); ok && len(b.Parts) == 0 {
@@ -40,7 +40,7 @@ func (h *History) births(c events.Commit, first events.ChatSpawned) []guess {
 // reports are what a child may have told that ended so. Of an answer that was too long
 // for a result, only what was kept is here.
 func (h *History) reports(c events.Commit, ended events.ChildEnded) []guess {
-	r := chat.Report{Call: ended.Call, Child: ended.Child, Outcome: ended.Outcome, Totals: ended.Totals}
+	r := chat.Report{Call: ended.Call, Child: ended.Child, Outcome: ended.Outcome, Totals: ended.Totals, Spent: ended.Spent}
 	if len(c.Events) == 1 {
 		return []guess{{message: r}} // a child never ends alone
 	}

@@ -135,9 +135,10 @@ func (w *watcher) childEnded(k events.Key, rev uint64, e events.ChildEnded) {
 		}
 	case !ended:
 		w.breaks("%s rev %d: call %s ended %s, and its child has not", k, rev, e.Call, e.Outcome)
-	case e.Outcome == report.Outcome || s.Erased():
+	case s.Erased():
+	case e.Outcome == report.Outcome && e.Spent == report.Spent:
 	default:
-		w.breaks("%s rev %d: call %s ended %s, and its child %s", k, rev, e.Call, e.Outcome, report.Outcome)
+		w.breaks("%s rev %d: call %s ended %s with %+v, and its child %s with %+v", k, rev, e.Call, e.Outcome, e.Spent, report.Outcome, report.Spent)
 	}
 }
 

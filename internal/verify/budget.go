@@ -104,7 +104,7 @@ func (h *history) budgetReached(e events.BudgetReached) {
 	if t.final.known() && !slices.ContainsFunc(h.waiting, func(in waitingInput) bool { return in.mode == events.ModeSteer }) {
 		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and waits for its budget", t.number)
 	}
-	t.held = h.here
+	t.held, t.heldAt = h.here, e.At
 	b := h.budgetOf(e.Scope)
 	if b == nil {
 		h.breaks(RuleOutcomes, Place{}, "turn %d reaches a budget of %q", t.number, e.Scope)
@@ -149,6 +149,9 @@ func (h *history) budgetExtended(e events.BudgetExtended) {
 	}
 	if t := h.turn; t != nil {
 		h.starts("an extension of its budget")
+		if t.held.known() {
+			t.waitedMS += max(e.At.Sub(t.heldAt).Milliseconds(), 0)
+		}
 		t.held, t.extensions, t.extended = Place{}, t.extensions+1, h.here
 	}
 	for _, bound := range [][2]int64{

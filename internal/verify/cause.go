@@ -17,7 +17,7 @@ func (h *history) caused(c events.Commit) {
 		h.breaks(rule, Place{}, "%s cannot follow from %s", first.EventType(), describeCause(c.Cause))
 	}
 	for _, e := range c.Events[1:] {
-		if rule, onlyFirst := leads(e); onlyFirst && !h.closing && !brought(first, e) && !stops(first, e) && !h.goesWithBranch(e) && !h.endsReview(c, e) {
+		if rule, onlyFirst := leads(e); onlyFirst && !h.closing && !brought(first, e) && !stops(first, e) && !h.goesWithBranch(e) && !h.endsReview(c, e) && !h.outOfBudget(c, e) {
 			h.breaks(rule, Place{}, "%s is not what its commit begins with", e.EventType())
 			return
 		}

@@ -166,6 +166,7 @@ func (h *history) childSpawned(e events.ChildSpawned) {
 	if d := e.Due.Sub(h.at); d > events.ChildTime || d < events.ChildTime-events.Skew {
 		h.breaks(RuleBounds, Place{}, "%s waits %s for its child, and not %s", what, d, events.ChildTime)
 	}
+	h.grants(e)
 	h.mayRunApproved(c, "given to a child")
 	h.inTurn(c)
 	c.child = child{spawned: h.here, event: e}
@@ -192,6 +193,7 @@ func (h *history) childEnded(e events.ChildEnded) {
 		h.breaks(RuleChildren, c.child.spawned, "%s has the child %s, and %s ends", what, c.child.event.Child, e.Child)
 	}
 	h.endsAs(c, e)
+	h.spends(c, e)
 	c.child.ended, c.child.outcome = h.here, e.Outcome
 	h.kin.reported(h, e)
 }
@@ -206,7 +208,7 @@ func (h *history) endsAs(c *call, e events.ChildEnded) {
 		if !waitsNoMore {
 			h.breaks(RuleChildren, c.child.spawned, "nobody knows how the child of %s ended, and nobody gave it up", what)
 		}
-	case events.ChildCompleted, events.ChildFailed, events.ChildInterrupted, events.ChildErased:
+	case events.ChildCompleted, events.ChildFailed, events.ChildInterrupted, events.ChildBudget, events.ChildErased:
 		if h.cause.Kind != events.CausedByChat {
 			h.breaks(RuleChildren, c.child.spawned, "the child of %s ends %s, and it did not say so", what, e.Outcome)
 		}
@@ -231,7 +233,7 @@ func (h *history) childResult(c *call, e events.ToolCompleted) {
 	switch c.child.outcome {
 	case events.ChildCompleted:
 		fits = e.Status == events.ToolOK || e.Status == events.ToolError
-	case events.ChildFailed, events.ChildInterrupted, events.ChildErased:
+	case events.ChildFailed, events.ChildInterrupted, events.ChildBudget, events.ChildErased:
 		fits = e.Status == events.ToolError
 	case events.ChildUnknown:
 		fits = e.Status == events.ToolUnknown

@@ -165,7 +165,9 @@ func kinMutations() []kinMutation {
 			return change(l, 1, func(e *events.ToolCompleted) { e.Status, e.IsError = events.ToolError, true })
 		})},
 		{"changed: a child that lives is said to be erased", parent(func(l log) log {
-			l = change(l, 1, func(e *events.ChildEnded) { e.Outcome, e.Totals = events.ChildErased, events.Totals{} })
+			l = change(l, 1, func(e *events.ChildEnded) {
+				e.Outcome, e.Totals, e.Spent = events.ChildErased, events.Totals{}, events.Spending{Unpriced: 1}
+			})
 			return change(l, 1, func(e *events.ToolCompleted) { e.Status, e.IsError = events.ToolError, true })
 		})},
 		{"changed: the answer of a child is an error", parent(func(l log) log {

@@ -21,17 +21,21 @@ type pair struct {
 
 	spawned Place // in the parent
 	depth   int   // of the child, by its parent
+	granted events.Budget
 	ended   Place // in the parent
 	outcome events.ChildOutcome
 	totals  events.Totals
+	spent   events.Spending
 	status  events.ToolStatus
 	result  saying
 
 	born      Place // in the child
 	bornDepth int
+	mayHave   events.Budget
 	turn      Place // the end of its first turn
 	came      events.ChildOutcome
 	took      events.Totals
+	used      events.Spending
 	ok        bool // it came to an answer
 	answer    saying
 	erased    Place
@@ -89,19 +93,19 @@ func (f families) byParent(h *history, child string, call events.CallID) *pair {
 
 func (f families) born(h *history) {
 	if p := f.byChild(h); p != nil {
-		p.born, p.bornDepth = h.here, h.birth.event.Depth
+		p.born, p.bornDepth, p.mayHave = h.here, h.birth.event.Depth, h.birth.event.Granted
 	}
 }
 
 func (f families) spawned(h *history, e events.ChildSpawned) {
 	if p := f.byParent(h, e.Child, e.Call); p != nil {
-		p.spawned, p.depth = h.here, e.Depth
+		p.spawned, p.depth, p.granted = h.here, e.Depth, e.Granted
 	}
 }
 
 func (f families) reported(h *history, e events.ChildEnded) {
 	if p := f.byParent(h, e.Child, e.Call); p != nil {
-		p.ended, p.outcome, p.totals = h.here, e.Outcome, e.Totals
+		p.ended, p.outcome, p.totals, p.spent = h.here, e.Outcome, e.Totals, e.Spent
 		h.told = append(h.told, events.Key{Tenant: h.key.Tenant, Chat: e.Child})
 	}
 }
@@ -116,15 +120,15 @@ func (f families) resulted(h *history, c *call, e events.ToolCompleted) {
 }
 
 // over takes in how the first turn of a child ended.
-func (f families) over(h *history, turn int, came events.ChildOutcome, took events.Totals, finish events.Finish) {
-	if !h.birth.at.known() || turn != 1 {
+func (f families) over(h *history, t *turn, came events.ChildOutcome, took events.Totals, finish events.Finish) {
+	if !h.birth.at.known() || t.number != 1 {
 		return
 	}
 	p := f.byChild(h)
 	if p == nil {
 		return
 	}
-	p.turn, p.came, p.took = h.here, came, took
+	p.turn, p.came, p.took, p.used = h.here, came, took, t.budget.spent
 	p.ok = finish == events.FinishComplete || finish == events.FinishLength || finish == events.FinishStopAfterTool
 	if finish == events.FinishComplete {
 		p.answer = h.said
@@ -190,6 +194,8 @@ func (c *Checker) compare(k events.Key, p *pair) {
 		return
 	case p.depth != p.bornDepth:
 		says(child, p.born, "the chat is at depth %d, and by its parent %s at %d", p.bornDepth, p.parent, p.depth)
+	case p.granted != p.mayHave:
+		says(child, p.born, "the chat was granted %+v, and by its parent %s %+v", p.mayHave, p.parent, p.granted)
 	}
 	if p.ended.known() {
 		c.reports(k, p, says)
@@ -217,6 +223,8 @@ func (c *Checker) reports(k events.Key, p *pair, says func(*history, Place, stri
 		return
 	case p.took != p.totals:
 		says(parent, p.ended, "the child of call %s is said to have taken %+v; the first turn of chat %s took %+v", p.call, p.totals, k, p.took)
+	case p.used != p.spent:
+		says(parent, p.ended, "the child of call %s is said to have spent %+v; the first turn of chat %s spent %+v", p.call, p.spent, k, p.used)
 	}
 	switch {
 	case p.status == "":

@@ -23,7 +23,7 @@ func mutations() []mutation {
 		orderMutations(), resultMutations(), restMutations(), limitMutations(), endMutations(), busyMutations(), inheritMutations(),
 		questionMutations(), actionMutations(), contextMutations(), maskingMutations(),
 		approvalMutations(),
-		agentMutations(), budgetMutations(),
+		agentMutations(), budgetMutations(), grantMutations(),
 		branchMutations(), planMutations(), reviewMutations(), titleMutations(),
 		erasureMutations(), childMutations(),
 	)

@@ -115,7 +115,7 @@ func stories() map[string]func(*testing.T) *chatgen.Chat {
 		"everything": story, "lost": lostStory, "length": lengthStory, "waves": wavesStory, "alone": aloneStory, "again": againStory,
 		"interrupt": interruptStory, "stalled": stalledStory, "deadline": deadlineStory, "broken": brokenStory, "other": otherStory, "hopeless": hopelessStory,
 		"approvals": approvalStory, "branch": branchStory, "stop": stopStory, "join": joinStory, "question": questionStory, "action": actionStory, "busy": busyStory, "fork": forkStory, "fork of calls": forkOfCallsStory,
-		"erased": erasedStory, "agent": agentStory, "budget": budgetStory,
+		"erased": erasedStory, "agent": agentStory, "budget": budgetStory, "grants": grantsStory, "granted": grantedStory,
 		"parent": parentStory, "child": childStory, "recalled": recalledStory, "stillborn": stillbornStory,
 		"context": contextStory, "masking": maskingStory, "masked fork": maskedForkStory, "plan": planStory, "review": reviewStory, "ended review": endedReviewStory,
 		"title": titleStory, "no title": untitledStory, "title given up": stoppedTitleStory,

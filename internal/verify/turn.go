@@ -32,7 +32,10 @@ type turn struct {
 	compactions int    // by which the context became shorter
 
 	budget     budget
+	began      events.Time
 	held       Place // where it began to wait for its budget; not known while it does not
+	heldAt     events.Time
+	waitedMS   int64
 	extensions int
 	extended   Place // the newest
 
@@ -93,6 +96,7 @@ func (h *history) turnStarted(e events.TurnStarted) {
 	}
 	h.turn = &turn{
 		number: e.Turn, parent: e.Parent, cause: e.Cause, start: h.here, settings: h.recordedSettings(e.Settings), rules: e.Rules,
+		began: e.At,
 	}
 	if h.turn.settings != nil {
 		h.startsWith(h.turn.settings)
@@ -100,6 +104,7 @@ func (h *history) turnStarted(e events.TurnStarted) {
 		h.startsInMode(h.turn)
 		h.startsPlanning(h.turn)
 		h.startsAtDepth(h.turn)
+		h.startsGranted(h.turn)
 	}
 }
 
@@ -196,7 +201,7 @@ func (h *history) turnCompleted(e events.TurnCompleted) {
 	}
 	goesOn := e.Finish == events.FinishMaxSteps || e.Finish == events.FinishLength || e.Finish == events.FinishStopAfterTool
 	h.endTurn(e.Totals, endedTurn{goesOn: goesOn, completed: true, settings: t.settings})
-	h.kin.over(h, e.Turn, events.ChildCompleted, e.Totals, e.Finish)
+	h.kin.over(h, t, events.ChildCompleted, e.Totals, e.Finish)
 }
 
 // finished reports whether the open turn can end like that, and if not, what is
@@ -250,7 +255,7 @@ func (h *history) turnFailed(e events.TurnFailed) {
 		h.breaks(RuleOutcomes, s.closed, "turn %d fails, though a filter refused the answer, which is a finish", e.Turn)
 	}
 	h.endTurn(e.Totals, endedTurn{failed: true})
-	h.kin.over(h, e.Turn, events.ChildFailed, e.Totals, "")
+	h.kin.over(h, t, events.ChildFailed, e.Totals, "")
 }
 
 func (h *history) turnInterrupted(e events.TurnInterrupted) {
@@ -268,7 +273,11 @@ func (h *history) turnInterrupted(e events.TurnInterrupted) {
 		h.breaks(RuleOutcomes, t.final, "turn %d has a final answer and is interrupted", e.Turn)
 	}
 	h.endTurn(e.Totals, endedTurn{goesOn: true})
-	h.kin.over(h, e.Turn, events.ChildInterrupted, e.Totals, "")
+	came := events.ChildInterrupted
+	if t.held.known() {
+		came = events.ChildBudget
+	}
+	h.kin.over(h, t, came, e.Totals, "")
 }
 
 // endsOpen judges what every end of a turn has in common: it is the open turn's,
