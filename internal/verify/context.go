@@ -48,6 +48,7 @@ func (h *history) within(b events.Boundary, e events.Event) {
 	case t == nil || b.Turn != t.number:
 	case b.Step > t.steps:
 		h.breaks(RuleCompaction, t.start, "%s is about step %s, which there is not", e.EventType(), events.StepID(b))
+	case b.Step == 0 && t.inputs == 0: // it goes on with another turn: nothing of its own stands before its first step
 	case t.step == nil || t.step.phase == stepFailed && t.answers == 1:
 		h.breaks(RuleCompaction, t.start, "%s is about the inputs of turn %d, which nobody has answered", e.EventType(), t.number)
 	}

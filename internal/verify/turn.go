@@ -31,6 +31,7 @@ type turn struct {
 	before      int    // how many steps answered before that
 	compactions int    // by which the context became shorter
 
+	inputs     int // which it began with
 	budget     budget
 	began      events.Time
 	held       Place // where it began to wait for its budget; not known while it does not
@@ -96,7 +97,7 @@ func (h *history) turnStarted(e events.TurnStarted) {
 	}
 	h.turn = &turn{
 		number: e.Turn, parent: e.Parent, cause: e.Cause, start: h.here, settings: h.recordedSettings(e.Settings), rules: e.Rules,
-		began: e.At,
+		began: e.At, inputs: len(e.Inputs),
 	}
 	if h.turn.settings != nil {
 		h.startsWith(h.turn.settings)
