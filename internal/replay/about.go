@@ -120,7 +120,11 @@ func about(e events.Event) subject {
 		}
 		return subject{call: e.Call, said: said}
 	case events.ChildEnded:
-		return subject{call: e.Call, said: fmt.Sprintf("call %s, by chat %s: %s", e.Call, e.Child, e.Outcome)}
+		said := fmt.Sprintf("call %s, by chat %s: %s", e.Call, e.Child, e.Outcome)
+		if e.Spent != (events.Spending{}) {
+			said += ", " + spentOf(e.Spent)
+		}
+		return subject{call: e.Call, said: said}
 	case events.AgentNamed:
 		return subject{said: "agent " + e.Agent}
 	case events.ModeSet:
