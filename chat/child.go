@@ -18,6 +18,7 @@ const (
 	saidChildBudget  = "The sub-agent used up its budget before it was done. It may have done part of its task."
 	saidChildSteps   = "The sub-agent came to its limit of steps before it was done."
 	saidChildRefused = "The sub-agent refused the task."
+	saidChildTasks   = "The tasks of this step are too much together. Ask for fewer of them at once, or for shorter ones."
 	saidChildSaid    = "It said: "
 )
 
@@ -183,10 +184,10 @@ func (s State) ReportTo(p events.Parent) (Report, bool) {
 
 // failure is why a turn failed, for the model of the parent.
 func (t *turn) failure() string {
-	if n := len(t.Steps); n > 0 && t.Steps[n-1].Message != "" {
-		return t.Steps[n-1].Message
+	if t.Message != "" {
+		return t.Message
 	}
-	return "it could not begin."
+	return "it is not known why."
 }
 
 // answered is what a completed turn is as the result of a call.
@@ -288,6 +289,9 @@ func turnEndedBy(e events.Event) int {
 // spawned lets a call begin that another chat is to work for, if there is a place and
 // something to grant. Beside it those of list begin.
 func (s State) spawned(id events.CallID, c *call, open int, at events.Time, list []events.Event) []events.Event {
+	if c.Blob != "" {
+		return []events.Event{settledByRule(id, events.ToolInvalid, saidChildTasks)}
+	}
 	if _, wrong := readDelegation(normalArguments(c.Arguments)); wrong != "" {
 		return []events.Event{settledByRule(id, events.ToolInvalid, wrong)} // a person edited them
 	}

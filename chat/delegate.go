@@ -68,8 +68,10 @@ func readDelegation(arguments string) (delegation, string) {
 	switch {
 	case isBlank(d.Task):
 		return d, "task is blank."
-	case len(d.Task) > events.MaxTaskBytes || len(arguments) > events.MaxInlineBytes:
+	case len(d.Task) > events.MaxTaskBytes:
 		return d, fmt.Sprintf("task has %d bytes; at most %d are allowed.", len(d.Task), events.MaxTaskBytes)
+	case len(arguments) > events.MaxInlineBytes:
+		return d, fmt.Sprintf("The arguments have %d bytes as they are written; at most %d are allowed.", len(arguments), events.MaxInlineBytes)
 	}
 	if d.Agent != "" {
 		if err := events.ValidateAgent(d.Agent); err != nil {
@@ -113,7 +115,7 @@ func (s State) BirthOf(id events.CallID) (Birth, bool) {
 	d, _ := readDelegation(normalArguments(c.Arguments))
 	b := Birth{
 		Parent: events.Parent{Chat: s.f.Chat, Call: id}, Depth: c.Child.Depth, Granted: c.Child.Granted, Stopped: s.Interrupting(),
-		Settings: s.forChild(d), Title: events.Shorten(firstLine(d.Task), maxChildTitle),
+		Settings: s.forChild(d), Title: titleOf(d.Task),
 	}
 	if before := s.contextFor(d); before != "" {
 		b.Parts = append(b.Parts, events.Text(before))
@@ -124,12 +126,16 @@ func (s State) BirthOf(id events.CallID) (Birth, bool) {
 
 // forChild are the settings of a child: those of the turn it works for, or of the
 // agent that was asked for. A person who wants to be asked is asked about its calls,
-// too. The client's own tools stay with the parent: nobody would answer there.
+// too; no other mode of the parent's takes the place of the one that the agent has.
+// The client's own tools stay with the parent: nobody would answer there.
 func (s State) forChild(d delegation) events.Settings {
 	t := s.f.Current
 	of := s.effective(t)
-	child := events.Settings{Agent: d.Agent, Approval: s.mode(t)}
 	if d.Agent != "" {
+		child := events.Settings{Agent: d.Agent}
+		if s.mode(t) == events.ApprovalAsk {
+			child.Approval = events.ApprovalAsk
+		}
 		return child
 	}
 	tools := make([]string, 0, len(of.Tools))
@@ -139,9 +145,10 @@ func (s State) forChild(d delegation) events.Settings {
 		}
 	}
 	limits := of.Limits
-	child.Agent, child.Model, child.System, child.Reviewer = of.Agent, of.Model, of.System, of.Reviewer
-	child.Tools, child.Limits = &tools, &limits
-	return child
+	return events.Settings{
+		Agent: of.Agent, Approval: s.mode(t), Model: of.Model, System: of.System, Reviewer: of.Reviewer,
+		Tools: &tools, Limits: &limits,
+	}
 }
 
 // contextFor is what a child gets to read of the conversation, or nothing.
@@ -155,8 +162,8 @@ func (s State) contextFor(d delegation) string {
 			continue
 		}
 		for _, p := range m.Parts {
-			if p.Type == events.PartText && !isBlank(p.Text) {
-				said = append(said, string(m.Role)+": "+p.Text)
+			if text := asSaid(p); text != "" {
+				said = append(said, string(m.Role)+": "+text)
 			}
 		}
 	}
@@ -172,9 +179,28 @@ func (s State) contextFor(d delegation) string {
 	return "What was said before, in the conversation that this task comes from:\n\n" + text
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
+// asSaid is a part of a message for a child: a text, or what is said in place of
+// what is not in the log itself. Calls and what a model thought are nothing to it.
+func asSaid(p events.Part) string {
+	switch {
+	case p.Type == events.PartText && p.Blob != "":
+		return fmt.Sprintf("[a text of %d bytes that is not shown here]", p.Bytes)
+	case p.Type == events.PartText && !isBlank(p.Text):
+		return p.Text
+	case p.Type == events.PartImage || p.Type == events.PartFile:
+		return fmt.Sprintf("[%s %q that is not shown here]", p.Type, p.Name)
+	}
+	return ""
+}
+
+// titleOf is the first line of a task that shows anything.
+func titleOf(task string) string {
+	for line := range strings.Lines(task) {
+		if !isBlank(line) {
+			return events.Shorten(strings.TrimSpace(line), maxChildTitle)
+		}
+	}
+	return "" // no task is blank
 }
 
 // atDepth is what a turn of a chat of that depth may use of tools: at the last one

@@ -131,6 +131,7 @@ func (s *State) fold(e events.Event) {
 		s.endTurn(endedCompleted)
 		s.nameAfter(t)
 	case events.TurnFailed:
+		s.f.Current.Message = e.Message
 		s.endTurn(endedFailed)
 		s.f.Stalled = true
 	case events.TurnInterrupted:

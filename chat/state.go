@@ -147,6 +147,8 @@ type turn struct {
 	Ended  ending        `json:"ended"`
 	Finish events.Finish `json:"finish,omitempty"`
 
+	Message string `json:"message,omitempty"` // why it failed
+
 	// Approval is the mode that was set while the turn runs; empty: that of its settings.
 	Approval events.ApprovalMode `json:"approval,omitempty"`
 
