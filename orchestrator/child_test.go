@@ -3,11 +3,13 @@ package orchestrator_test
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/model"
+	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -109,4 +111,66 @@ func TestAChildWhoseNameIsTakenIsNotMade(t *testing.T) {
 			t.Errorf("the other chat has %d commits, want 1", n)
 		}
 	})
+}
+
+// lostWords is work without the words between chats that are lost: who got them is
+// gone, and nobody gets them again in time.
+type lostWords struct {
+	orchestrator.Work
+	lost []protocol.Word
+}
+
+func (l lostWords) FetchChat(ctx context.Context, limit int) ([]protocol.Delivery, error) {
+	list, err := l.Work.FetchChat(ctx, limit)
+	return slices.DeleteFunc(list, func(d protocol.Delivery) bool {
+		w, err := protocol.Read[protocol.ChatWork](d.Body())
+		return err == nil && slices.Contains(l.lost, w.What)
+	}), err
+}
+
+// No word reaches a child. When its parent waits no more it ends all the same, before
+// its parent does, and if it was not there yet nobody begins its work later.
+//
+// Rule: S6.4.
+func TestTheEndTimerOfAParentStopsItsChildren(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct {
+		lost []protocol.Word
+		asks int // of a model: of the parent's and the child's
+	}{
+		"one that works":           {lost: []protocol.Word{protocol.WordStop}, asks: 2},
+		"one that is not made yet": {lost: []protocol.Word{protocol.WordStop, protocol.WordReport}, asks: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			inBubble(t, func(r *rig) {
+				m := &script{say: func(ctx context.Context, n int, _ model.Request, yield func(model.Delta, error) bool) {
+					if n == 1 {
+						yield(model.Delta{Answer: calls("delegate", `{"task":"do it"}`)}, nil)
+						return
+					}
+					hangs(ctx, yield)
+				}}
+				r.start(m, func(_ *orchestrator.Config, b *orchestrator.Bus) { b.Work = lostWords{b.Work, tt.lost} })
+				k := protocol.ChildKey(chatA, firstCall)
+				r.do(chatA, protocol.Create{V: protocol.Version, Settings: events.Settings{Tools: &[]string{"delegate"}}})
+				r.do(chatA, send("delegate"))
+				r.eventually("the models are asked", func() bool { return r.has(chatA, "child.spawned.v1") && len(m.requests()) == tt.asks })
+				r.do(chatA, protocol.Interrupt{V: protocol.Version, Turn: 1})
+				r.eventually("the parent waits no more", func() bool { return r.has(chatA, "turn.interrupted.v1") })
+				if ended := eventsOf[events.ChildEnded](r, chatA); len(ended) != 1 || ended[0].Outcome != events.ChildUnknown {
+					r.Errorf("its child ended %+v", ended)
+				}
+				if !r.has(k, "turn.interrupt_requested.v1") {
+					r.Fatalf("its child goes on:\n%s", r.types(k))
+				}
+				r.eventually("the child has ended", func() bool { return r.has(k, "turn.interrupted.v1") })
+				if n := len(m.requests()); n != tt.asks {
+					r.Errorf("a model was asked %d times, want %d", n, tt.asks)
+				}
+			})
+		})
+	}
 }
