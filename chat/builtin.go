@@ -26,12 +26,19 @@ type builtIn struct {
 
 	// begin gives what a call begins with, or what is wrong with arguments that
 	// fit the schema.
-	begin func(id events.CallID, arguments string, at events.Time) ([]events.Event, string)
+	begin func(b *beginning, id events.CallID, arguments string) ([]events.Event, string)
+}
+
+// beginning is what the calls of a step begin with that no runner is given.
+type beginning struct {
+	at        events.Time
+	artifacts []artifact // of the chat, with those that these calls made so far
+	contents  []Content  // what they keep, to be stored before the commit
 }
 
 // builtIns is the one table of them, sorted by name.
 func builtIns() []builtIn {
-	return []builtIn{askUser(), delegate()}
+	return []builtIn{askUser(), createArtifact(), delegate()}
 }
 
 // known is the table with what follows from it, made once.
@@ -86,21 +93,19 @@ func builtInOf(tool events.Tool) (builtIn, bool) {
 	return builtIn{}, false
 }
 
-// beginBuiltIn begins a call that may run if its tool is the core's: now, for the
+// call begins a call that may run if its tool is the core's: now, for the
 // arguments may be too large to be read again later. Without events the call is a
 // runner's, or has a result at once.
-func beginBuiltIn(
-	id events.CallID, p events.Part, settings events.Effective, at events.Time,
-) ([]events.Event, events.ToolStatus, string) {
+func (b *beginning) call(id events.CallID, p events.Part, settings events.Effective) ([]events.Event, events.ToolStatus, string) {
 	tool, _ := findTool(settings, p.Name)
-	b, ok := builtInOf(tool)
+	known, ok := builtInOf(tool)
 	switch {
 	case tool.Group == "" && !tool.Client && !ok: // of a release that had it
 		return nil, events.ToolNotFound, fmt.Sprintf("There is no tool named %q any more.", p.Name)
 	case !ok:
 		return nil, "", ""
 	}
-	begun, wrong := b.begin(id, normalArguments(p.Arguments), at)
+	begun, wrong := known.begin(b, id, normalArguments(p.Arguments))
 	if wrong != "" {
 		return nil, events.ToolInvalid, wrong
 	}

@@ -91,7 +91,7 @@ func Decide(s State, m Message, at events.Time, live Live) Decision {
 	case Command:
 		return withAgent(decideCommand(s, m, at, live), m, live)
 	case AttemptEnded:
-		return Decision{Events: decideAttempt(s, m, at)}
+		return decideAttempt(s, m, at)
 	case AttemptLost:
 		return Decision{Events: decideLost(s, m)}
 	case Claim:

@@ -21,13 +21,13 @@ const (
 )
 
 // decideAttempt closes the open attempt with what came of it.
-func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
+func decideAttempt(s State, m AttemptEnded, at events.Time) Decision {
 	if !s.AttemptOpen(m.Step, m.Attempt) {
-		return nil // late: somebody closed it
+		return Decision{} // late: somebody closed it
 	}
 	st := s.step(m.Step)
 	if s.InterruptingStep(m.Step) {
-		return []events.Event{interruptedStep(m, st.Purpose)}
+		return facts(interruptedStep(m, st.Purpose))
 	}
 	if m.Answer != nil && st.Purpose != events.PurposeAnswer {
 		answer := *m.Answer
@@ -36,12 +36,12 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 	}
 	switch {
 	case m.Answer != nil && callsIn(m.Answer.Parts) > events.MaxCallsPerStep:
-		return []events.Event{events.StepFailed{
+		return facts(events.StepFailed{
 			Step: m.Step, Attempt: m.Attempt, Class: events.ClassTooManyCalls, Usage: m.Answer.Usage,
 			CostMicros: m.Answer.CostMicros,
 			Message: fmt.Sprintf("the model asked for %d calls in one step, at most %d are allowed",
 				callsIn(m.Answer.Parts), events.MaxCallsPerStep),
-		}}
+		})
 	case m.Answer != nil:
 		return completedStep(s, m, at)
 	case m.Err != nil:
@@ -53,10 +53,10 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) []events.Event {
 		if m.Err.Class.Retryable() && m.Attempt < events.MaxAttemptsPerStep && st.insists() {
 			e.RetryAt = at.Add(retryDelay(s.Key(), m.Step, m.Attempt, st.Quick, m.Err))
 		}
-		return []events.Event{e}
+		return facts(e)
 	}
 	// The worker stopped although nobody interrupts: as if it had gone away.
-	return s.lost(m.Step, m.Attempt)
+	return facts(s.lost(m.Step, m.Attempt)...)
 }
 
 // insists reports whether a failure that may pass is followed by another attempt. A
@@ -120,7 +120,7 @@ func interruptedStep(m AttemptEnded, p events.Purpose) events.StepInterrupted {
 
 // completedStep records the answer, and what becomes at once of those of its calls
 // that no runner is given.
-func completedStep(s State, m AttemptEnded, at events.Time) []events.Event {
+func completedStep(s State, m AttemptEnded, at events.Time) Decision {
 	a := m.Answer
 	e := events.StepCompleted{
 		Step: m.Step, Attempt: m.Attempt, Stop: a.Stop, RawStop: a.RawStop, Usage: a.Usage,
@@ -145,17 +145,18 @@ func completedStep(s State, m AttemptEnded, at events.Time) []events.Event {
 	}
 	switch st.Purpose {
 	case events.PurposeTitle:
-		return s.titled(e)
+		return facts(s.titled(e)...)
 	case events.PurposeSummary, events.PurposeReview:
-		return []events.Event{e}
+		return facts(e)
 	case events.PurposeAnswer:
 	}
 	t := s.f.Current
 	mayRun := func(tool events.Tool) bool {
 		return t.Rules >= rulesApprovals || !needsApproval(s.effective(t).Approval, tool) // before those nobody could be asked
 	}
-	calls := settleCalls(&e, s.effective(t), m.Schemas, mayRun, at)
-	return append([]events.Event{e}, calls...)
+	begin := beginning{at: at, artifacts: s.f.Artifacts}
+	calls := settleCalls(&e, s.effective(t), m.Schemas, mayRun, &begin)
+	return Decision{Events: append([]events.Event{e}, calls...), Large: begin.contents}
 }
 
 // rawUsage is what is kept of a provider's reports: the newest that there is room

@@ -49,7 +49,7 @@ func settledByRule(id events.CallID, status events.ToolStatus, said string) even
 // answer; the result says so.
 func settleCalls(
 	e *events.StepCompleted, settings events.Effective, schemas map[events.Digest]*Schema, mayRun func(events.Tool) bool,
-	at events.Time,
+	b *beginning,
 ) []events.Event {
 	var list []events.Event
 	exclusive := callsIn(e.Parts) > 1 && slices.ContainsFunc(e.Parts, func(p events.Part) bool {
@@ -81,7 +81,7 @@ func settleCalls(
 			said = fmt.Sprintf("The arguments have %d bytes, at most %d are allowed.", size, events.MaxArgumentsBytes)
 		default:
 			if status, said = judge(*p, settings, schemas, mayRun); status == "" {
-				begun, status, said = beginBuiltIn(id, *p, settings, at)
+				begun, status, said = b.call(id, *p, settings)
 			}
 		}
 		list = append(list, begun...)

@@ -51,7 +51,7 @@ func delegate() builtIn {
 			Parallel: new(true), TimeoutMS: events.ChildTime.Milliseconds(), Policy: events.PolicyAllow,
 		},
 		offered: func(events.Settings) bool { return false },
-		begin: func(_ events.CallID, arguments string, _ events.Time) ([]events.Event, string) {
+		begin: func(_ *beginning, _ events.CallID, arguments string) ([]events.Event, string) {
 			_, wrong := readDelegation(arguments)
 			return nil, wrong // it begins when there is a place, and when nobody need approve it any more
 		},

@@ -180,6 +180,7 @@ func (s *State) fold(e events.Event) {
 		// The settings name it, too.
 	case events.ToolCompleted:
 		s.call(e.Call).Result = &result{Status: e.Status, Parts: e.Parts, IsError: e.IsError}
+		s.keepArtifacts(e.Artifacts)
 	case events.ActionRequested:
 		s.requestAction(e)
 	case events.QuestionAsked:

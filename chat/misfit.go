@@ -85,7 +85,10 @@ func (s State) misfit(e events.Event) string {
 	case events.ToolStarted:
 		return s.misfitCall(e.Call)
 	case events.ToolCompleted:
-		return s.misfitCall(e.Call)
+		if wrong := s.misfitCall(e.Call); wrong != "" {
+			return wrong
+		}
+		return s.misfitArtifacts(e.Artifacts)
 	case events.ActionRequested:
 		return s.misfitAction(e)
 	case events.QuestionAsked:

@@ -51,7 +51,7 @@ func TestS9_OnlyWhatReadsOrIsAllowedIsOffered(t *testing.T) {
 	if !started.Settings.Body.Plan || started.Rules != chat.Rules {
 		t.Errorf("started with %+v by rules %d: plan mode is on record, and told to no release that does not know it", started.Settings.Body, started.Rules)
 	}
-	want := []string{"alone", chat.ToolAskUser, "done", "look", "open", "pay", "save"}
+	want := []string{"alone", chat.ToolAskUser, chat.ToolCreateArtifact, "done", "look", "open", "pay", "save"}
 	if got := toolNames(chat.Prompt(s.state)); !slices.Equal(got, want) {
 		t.Errorf("offered are %v, want %v", got, want)
 	}
@@ -63,7 +63,7 @@ func TestS9_WhatSettingsNameIsNoWayAroundPlanMode(t *testing.T) {
 	s.command(protocol.Configure{V: 1, Settings: events.Settings{Tools: &[]string{"ask", "look"}, Approval: events.ApprovalFull}})
 	s.command(plans(true))
 	s.send("a")
-	if got := toolNames(chat.Prompt(s.state)); !slices.Equal(got, []string{chat.ToolAskUser, "look"}) {
+	if got := toolNames(chat.Prompt(s.state)); !slices.Equal(got, []string{chat.ToolAskUser, chat.ToolCreateArtifact, "look"}) {
 		t.Errorf("offered are %v: a named tool that changes something is not, and a person can be asked", got)
 	}
 	list := s.answer(call("ask", "{}"), call("pay", "{}"), call("look", "{}"))
@@ -203,7 +203,7 @@ func TestS9_CompactionKeepsTheInstruction(t *testing.T) {
 	if !isInstruction(m[len(m)-1]) || m[len(m)-2].Parts[0].Text != "and now a plan" {
 		t.Errorf("after the compaction the model is shown %+v at the end", m[len(m)-2:])
 	}
-	if got := len(toolNames(chat.Prompt(s.state))); got != 7 {
+	if got := len(toolNames(chat.Prompt(s.state))); got != 8 {
 		t.Errorf("%d tools are offered after the compaction", got)
 	}
 }

@@ -56,7 +56,7 @@ type question struct {
 }
 
 // ask begins a call of ask_user, or says what is wrong with its arguments.
-func ask(id events.CallID, arguments string, at events.Time) ([]events.Event, string) {
+func ask(b *beginning, id events.CallID, arguments string) ([]events.Event, string) {
 	var asked struct {
 		Questions []events.Question `json:"questions"`
 		Timeout   float64           `json:"timeout_seconds"`
@@ -82,7 +82,7 @@ func ask(id events.CallID, arguments string, at events.Time) ([]events.Event, st
 		timeout = events.DefaultQuestionTimeout
 	}
 	return []events.Event{events.QuestionAsked{
-		Call: id, Questions: asked.Questions, TimeoutMS: timeout.Milliseconds(), Due: at.Add(timeout),
+		Call: id, Questions: asked.Questions, TimeoutMS: timeout.Milliseconds(), Due: b.at.Add(timeout),
 	}}, ""
 }
 

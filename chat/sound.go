@@ -19,6 +19,8 @@ func (f *fields) unsound() string {
 		return "it remembers more approvals than are kept"
 	case len(f.Bodies) > ringSettings:
 		return "it has more settings than are remembered"
+	case unsoundArtifacts(f.Artifacts):
+		return "its artifacts are not as they are kept"
 	case !f.Naming.known():
 		return "its title has come further than is known"
 	case f.Erasure != nil && !f.Erasure.Phase.known():

@@ -65,6 +65,10 @@ type fields struct {
 	Spent    events.Spending   `json:"spent"`              // by all attempts, those outside of any turn too
 	Accepted int               `json:"accepted,omitempty"` // attempts of unknown cost that were accepted for the chat
 
+	// Artifacts are how far each artifact has come, in the order of their first
+	// versions.
+	Artifacts []artifact `json:"artifacts,omitempty"`
+
 	// Tip is the turn that the next one follows, 0 for none: the newest one, unless
 	// another branch was selected since that was started.
 	Tip int `json:"tip"`

@@ -146,8 +146,13 @@ func ContentOf(e Event) []Digest {
 			found = append(found, p.Blob)
 		}
 	}
-	if e, ok := e.(ToolCompleted); ok && e.Blob != "" {
-		found = append(found, e.Blob)
+	if e, ok := e.(ToolCompleted); ok {
+		if e.Blob != "" {
+			found = append(found, e.Blob)
+		}
+		for _, a := range e.Artifacts {
+			found = append(found, a.Digest)
+		}
 	}
 	return found
 }

@@ -368,6 +368,13 @@ func grownCosts() map[events.Type]events.Event {
 	return all
 }
 
+// kept has those of [examples] that have got fields for artifacts.
+func kept() map[events.Type]events.Event {
+	e := examples()["tool.completed.v1"].full.(events.ToolCompleted)
+	e.Artifacts = []events.Artifact{{Title: "Trip to Oslo", Version: 2, Type: "text/markdown", Digest: another, Bytes: 1200}}
+	return map[events.Type]events.Event{e.EventType(): e}
+}
+
 // newestSettings have every field there is.
 func newestSettings() events.Settings {
 	s := titledSettings()

@@ -51,6 +51,7 @@ type ToolStarted struct {
 //
 // Parts is shown to the model, cut to [MaxResultBytes]; Blob has all of it, except
 // of a question: its question.answered, in the same commit, has the whole answers.
+// Artifacts are what the call made for people to keep.
 type ToolCompleted struct {
 	Call      CallID     `json:"call"`
 	Status    ToolStatus `json:"status"`
@@ -60,6 +61,7 @@ type ToolCompleted struct {
 	Blob      Digest     `json:"blob,omitempty"`
 	Runner    string     `json:"runner,omitempty"` // process that ran it; empty if settled by rule
 	Timing    ToolTiming `json:"timing"`
+	Artifacts []Artifact `json:"artifacts,omitempty"` // in the order they were made
 }
 
 // ToolTiming is measured by the runner.

@@ -40,6 +40,9 @@ func TestWire(t *testing.T) {
 		if e, ok := grownCosts()[name]; ok {
 			sizes["costs"] = e
 		}
+		if e, ok := kept()[name]; ok {
+			sizes["kept"] = e
+		}
 		for size, want := range sizes {
 			t.Run(string(name)+"/"+size, func(t *testing.T) {
 				t.Parallel()
@@ -89,6 +92,9 @@ func TestFullExamplesAreFull(t *testing.T) {
 			full = e
 		}
 		if e, ok := grownCosts()[name]; ok {
+			full = e
+		}
+		if e, ok := kept()[name]; ok {
 			full = e
 		}
 		for _, field := range unset(reflect.ValueOf(full), string(name)) {

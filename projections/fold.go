@@ -180,7 +180,7 @@ func (f *fold) event(e events.Event) {
 	case events.ToolCompleted:
 		f.call(e.Call, func(c *Call) {
 			c.Status, c.IsError, c.Truncated, c.Blob, c.RanMS = CallStatus(e.Status), e.IsError, e.Truncated, e.Blob, e.Timing.RanMS
-			c.Result = partsOf(e.Parts)
+			c.Result, c.Artifacts = partsOf(e.Parts), e.Artifacts
 		})
 	case events.ChildSpawned:
 		f.childSpawned(e)

@@ -136,12 +136,24 @@ func (t *TextWriter) call(p Part) {
 		t.question(p.Call.Status, q)
 		return
 	}
+	if made := p.Call.Artifacts; len(made) > 0 { // what was said of them was their content
+		t.indented("-> ", fmt.Sprintf("%s  [%s %s]", oneLine(p.Name), p.Call.ID, p.Call.Status))
+		for _, a := range made {
+			t.indented("   ", ArtifactLine(a))
+		}
+		return
+	}
 	t.indented("-> ", fmt.Sprintf("%s %s  [%s %s]", oneLine(p.Name), arguments, p.Call.ID, p.Call.Status))
 	t.approval(*p.Call)
 	t.work(p.Call.Work)
 	for _, r := range p.Call.Result {
 		t.indented("   ", shown(r, r.Text+r.JSON))
 	}
+}
+
+// ArtifactLine is an artifact in a line, with the digest that its content is had by.
+func ArtifactLine(a events.Artifact) string {
+	return fmt.Sprintf("<artifact %s, version %d, %s, %d bytes, %s>", oneLine(a.Title), a.Version, oneLine(a.Type), a.Bytes, a.Digest)
 }
 
 // shown is a text, with a word about what is missing of it.

@@ -139,6 +139,9 @@ func (v *liveView) event(e events.Event) {
 		}
 		v.line()
 		v.attachments(e.Parts)
+		for _, a := range e.Artifacts {
+			v.printf("  %s\n", projections.ArtifactLine(a))
+		}
 	case events.ActionRequested:
 		v.line()
 		for _, call := range e.Calls {

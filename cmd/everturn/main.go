@@ -53,6 +53,8 @@ type grammar struct {
 	Chat        chatCommand        `cmd:"" help:"Talk to the assistant, line by line."`
 	Tail        tailCommand        `cmd:"" help:"Show what happens in a chat while it happens."`
 	Transcript  transcriptCommand  `cmd:"" help:"Show a chat as people read it."`
+	Artifacts   artifactsCommand   `cmd:"" help:"Show what a chat's model made for people to keep."`
+	Download    downloadCommand    `cmd:"" help:"Write content of a chat, which other commands name by its digest."`
 	LogOf       logCommand         `cmd:"" name:"log" help:"Show a chat's commits."`
 	Export      exportCommand      `cmd:"" help:"Write a chat to a file, with all its content."`
 	Import      importCommand      `cmd:"" help:"Make a chat out of such a file, here or in another installation."`

@@ -90,18 +90,22 @@ func point(text string) (projections.Point, error) {
 // transcript prints a chat, page by page.
 func (s *surroundings) transcript(ctx context.Context, c *client.Client, q projections.TranscriptRequest, asJSON bool) error {
 	text := projections.NewTextWriter(s.stdout, time.Local)
+	return pages(ctx, c, q, func(page projections.Transcript) error {
+		if asJSON {
+			return json.NewEncoder(s.stdout).Encode(page)
+		}
+		return text.WritePage(page)
+	})
+}
+
+// pages reads a transcript page by page, as the chat is when the first one is read.
+func pages(ctx context.Context, c *client.Client, q projections.TranscriptRequest, read func(projections.Transcript) error) error {
 	for {
 		var page projections.Transcript
 		if err := c.Query(ctx, projections.QueryTranscript, q, &page); err != nil {
 			return err
 		}
-		var err error
-		if asJSON {
-			err = json.NewEncoder(s.stdout).Encode(page)
-		} else {
-			err = text.WritePage(page)
-		}
-		if err != nil || page.Next == 0 {
+		if err := read(page); err != nil || page.Next == 0 {
 			return err
 		}
 		q.After = page.Next

@@ -264,7 +264,7 @@ func (d *Driver) settings() events.Settings {
 	if d.yes(6) {
 		s.Tools = &[]string{ToolRead, ToolAppend, ToolUnoffered}
 		if !d.yes(3) {
-			s.Tools = &[]string{ToolRead, ToolSolo, chat.ToolAskUser, chat.ToolDelegate}
+			s.Tools = &[]string{ToolRead, ToolSolo, chat.ToolAskUser, chat.ToolCreateArtifact, chat.ToolDelegate}
 		}
 	}
 	if d.yes(5) {
@@ -377,7 +377,7 @@ func (d *Driver) call() events.Part {
 	names := []string{
 		ToolRead, ToolRead, ToolRead, ToolCount, ToolPut, ToolPut, ToolAppend, ToolAppend, ToolAppend, ToolBoth, ToolBoth, ToolBoth,
 		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolAsk, ToolReview, ToolReview, ToolReview, ToolUnoffered, chat.ToolAskUser, chat.ToolAskUser, chat.ToolAskUser,
-		ToolClient, ToolClient, chat.ToolDelegate, chat.ToolDelegate, chat.ToolDelegate,
+		ToolClient, ToolClient, chat.ToolCreateArtifact, chat.ToolCreateArtifact, chat.ToolDelegate, chat.ToolDelegate, chat.ToolDelegate,
 	}
 	arguments := []string{
 		ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, ArgumentsValid, "", "", "null", ArgumentsWrong, ArgumentsCut, "[]",
@@ -391,6 +391,9 @@ func (d *Driver) call() events.Part {
 		p.Arguments = []string{
 			ArgumentsTask, ArgumentsTask, ArgumentsTaskAll, ArgumentsTaskLast, ArgumentsTaskAgent, ArgumentsTaskBlank,
 		}[d.chance.IntN(6)]
+	}
+	if p.Name == chat.ToolCreateArtifact && !d.yes(8) {
+		p.Arguments = d.artifact()
 	}
 	p.ProviderID = ids[d.chance.IntN(len(ids))]
 	return p

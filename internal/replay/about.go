@@ -84,7 +84,11 @@ func about(e events.Event) subject {
 	case events.ToolStarted:
 		return subject{call: e.Call, said: fmt.Sprintf("call %s by %s", e.Call, e.Runner)}
 	case events.ToolCompleted:
-		return subject{call: e.Call, said: fmt.Sprintf("call %s: %s", e.Call, e.Status)}
+		said := []string{fmt.Sprintf("call %s: %s", e.Call, e.Status)}
+		for _, a := range e.Artifacts {
+			said = append(said, fmt.Sprintf("version %d of %s", a.Version, a.Title))
+		}
+		return subject{call: e.Call, said: strings.Join(said, ", ")}
 	case events.ActionRequested:
 		return subject{step: e.Step, said: fmt.Sprintf("%d calls of step %s until %s", len(e.Calls), e.Step, e.Due)}
 	case events.QuestionAsked:

@@ -50,7 +50,7 @@ func mayAsk(body []byte) []byte {
 	if err := json.Unmarshal(body, &create); err != nil {
 		return body // one that is refused
 	}
-	create.Settings.Tools = &[]string{toolOnce, toolAgain, toolLookup, toolLast, toolAlone, chat.ToolAskUser}
+	create.Settings.Tools = &[]string{toolOnce, toolAgain, toolLookup, toolLast, toolAlone, chat.ToolAskUser, chat.ToolCreateArtifact}
 	create.Settings.ClientTools = &[]events.ClientTool{{Name: toolClient, Description: "the client's", Schema: json.RawMessage(schema)}}
 	b, err := json.Marshal(create)
 	if err != nil {
@@ -165,6 +165,16 @@ func (p *provider) asks(draw *rand.Rand, r model.Request) []events.Part {
 	}
 	if !may || draw.IntN(3) > 0 {
 		return nil
+	}
+	if draw.IntN(6) == 0 { // something to keep, perhaps beside what a runner does
+		parts := []events.Part{{
+			Type: events.PartCall, Ordinal: 1, Name: chat.ToolCreateArtifact, ProviderID: "keep",
+			Arguments: fmt.Sprintf(`{"title":"Draft %d","content":"text %d"}`, draw.IntN(2), draw.IntN(1000)),
+		}}
+		if draw.IntN(2) == 0 {
+			parts = append(parts, p.call(draw, 1))
+		}
+		return parts
 	}
 	if draw.IntN(3) == 0 { // the client, alone or beside a runner
 		parts := []events.Part{{Type: events.PartCall, Ordinal: 1, Name: toolClient, Arguments: fmt.Sprintf(`{"n":%d}`, draw.IntN(10)), ProviderID: "show"}}

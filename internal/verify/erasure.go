@@ -38,7 +38,7 @@ func (h *history) erasing(c events.Commit) {
 // is deleted.
 func (h *history) cut() {
 	h.turn, h.aside, h.asides, h.waiting = nil, nil, 0, nil
-	h.tree.due, h.erasure = nil, erasure{}
+	h.tree.due, h.erasure, h.artifacts = nil, erasure{}, nil
 	h.cutOff = true
 }
 
@@ -93,6 +93,7 @@ func (h *history) tombstone(e events.ChatErased) {
 		h.breaks(RuleInputs, in.at, "the chat is erased while input %s waits", in.id)
 	}
 	h.turn, h.aside, h.asides, h.waiting = nil, nil, 0, nil // what was asked beside the turns ends with the chat
+	h.artifacts = nil
 	x.erased = h.here
 	h.kin.buried(h)
 }

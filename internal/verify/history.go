@@ -47,7 +47,8 @@ type history struct {
 	wanted bool           // an input came after that
 	ends   *recent[Place] // by number
 
-	naming naming
+	naming    naming
+	artifacts map[string]int // the newest version of each, by title
 
 	changes   []change // of what models are shown, that were not taken back, the newest last
 	compacted Place    // a summary that nobody asked for, with no answer behind it

@@ -50,7 +50,9 @@ func (h *history) settledByRule(c *call, e events.ToolCompleted) {
 	}
 	switch e.Status {
 	case events.ToolOK:
-		h.breaks(RuleLicence, c.asked, "%s succeeded, and no runner says so", what)
+		if !h.creates(c) {
+			h.breaks(RuleLicence, c.asked, "%s succeeded, and no runner says so", what)
+		}
 	case events.ToolError:
 		h.givenUpOften(c)
 	case events.ToolDenied, events.ToolInvalid, events.ToolNotFound:

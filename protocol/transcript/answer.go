@@ -115,9 +115,11 @@ type Call struct {
 	Truncated bool          `json:"truncated,omitempty"` // the model read only a part, too
 	Blob      events.Digest `json:"blob,omitempty"`      // of the whole result
 	RanMS     int64         `json:"ran_ms,omitempty"`
-	Due       events.Time   `json:"due,omitzero"`       // of the client's result
-	Question  *Question     `json:"question,omitempty"` // of a call that asks a person
-	Work      *Work         `json:"work,omitempty"`     // of a call that another chat works for
+
+	Artifacts []events.Artifact `json:"artifacts,omitempty"` // what it made for people to keep
+	Due       events.Time       `json:"due,omitzero"`        // of the client's result
+	Question  *Question         `json:"question,omitempty"`  // of a call that asks a person
+	Work      *Work             `json:"work,omitempty"`      // of a call that another chat works for
 }
 
 // Question is what a call asks a person, and what was answered. While the status

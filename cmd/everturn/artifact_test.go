@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/everturn/everturn/events"
+)
+
+// keeps is a model that keeps a text for the person it talks to.
+const keeps = `
+rules:
+  - when: {input: write, step: 1}
+    answer: [{call: {name: create_artifact, arguments: '{"title": "A list", "type": "text/markdown", "content": "- milk\n- bread\n"}'}}]
+  - answer: [{text: "there it is"}]
+`
+
+func TestS12_AnArtifactIsListedAndDownloaded(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "keeps.yaml")
+	if err := os.WriteFile(script, []byte(keeps), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := devWith(t, "--script", script)
+	const content = "- milk\n- bread\n"
+	digest := string(events.DigestOf([]byte(content)))
+	line := "<artifact A list, version 1, text/markdown, 15 bytes, " + digest + ">"
+	r := b.command("write\n", "chat", "--chat", "c1", "--tools", "create_artifact")
+	if r.code != 0 {
+		t.Fatalf("code %d: %v", r.code, r.failure)
+	}
+	says(t, "the chat", r.out, line, "there it is")
+	shown := b.must("transcript", "c1").out
+	says(t, "the transcript", shown, "-> create_artifact  [1.1.1 ok]", line)
+	if strings.Contains(shown, "milk") {
+		t.Errorf("the transcript is full of what was kept apart from it:\n%s", shown)
+	}
+	if out := b.must("artifacts", "c1").out; out != line+"\n" {
+		t.Errorf("listed is %q", out)
+	}
+	says(t, "the list as JSON", b.must("artifacts", "c1", "--json").out, `"title":"A list"`, `"version":1`, `"digest":"`+digest, `"call":"1.1.1"`)
+	if out := b.must("download", "c1", digest).out; out != content {
+		t.Errorf("downloaded is %q", out)
+	}
+	file := filepath.Join(t.TempDir(), "list.md")
+	b.must("download", "c1", digest, "--out", file)
+	if got, err := os.ReadFile(file); err != nil || string(got) != content {
+		t.Errorf("the file has %q, %v", got, err)
+	}
+	for args, code := range map[string]int{"c1 nothing": 2, "nobody " + digest: 3, "c1 " + string(events.DigestOf(nil)): 3} {
+		if r := b.command("", append([]string{"download"}, strings.Fields(args)...)...); r.code != code {
+			t.Errorf("download %s: code %d, want %d: %v", args, r.code, code, r.failure)
+		}
+	}
+	says(t, "why", b.must("why", "c1", "4").out, "call 1.1.1: ok, version 1 of A list")
+	for _, audit := range []string{"verify", "replay"} {
+		if r := b.command("", audit, "c1"); r.code != 0 {
+			t.Errorf("%s: code %d: %v\n%s", audit, r.code, r.failure, r.out)
+		}
+	}
+}
