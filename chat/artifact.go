@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -23,6 +24,9 @@ const createArtifactSchema = `{"type":"object","properties":{` +
 	`"type":{"type":"string","description":"The media type, as text/markdown, text/html, image/svg+xml or application/json; text/plain if left out."},` +
 	`"content":{"type":"string","description":"The whole content."}},` +
 	`"required":["title","content"]}`
+
+// maxWithoutBytes bounds what is said of artifacts that are not kept.
+const maxWithoutBytes = 2 << 10
 
 // plainTextType is the media type of an artifact of which nobody says what it is.
 const plainTextType = "text/plain"
@@ -82,6 +86,37 @@ func create(b *beginning, id events.CallID, arguments string) ([]events.Event, s
 		Call: id, Status: events.ToolOK, Artifacts: []events.Artifact{a},
 		Parts: []events.Part{events.Text(fmt.Sprintf("Version %d of %q is kept: %s, %d bytes. The user can open it.", a.Version, a.Title, a.Type, a.Bytes))},
 	}}, ""
+}
+
+// madeBy is what a runner's call made for people to keep, and a word about what it
+// made that is not kept: its effect has happened, so the result stands anyway.
+func (s State) madeBy(list []protocol.Artifact) (made []events.Artifact, without string) {
+	known := s.f.Artifacts
+	for i, a := range list {
+		if i == events.MaxArtifactsPerCall {
+			return made, events.CutText(fmt.Sprintf("%s[%d more artifacts are not kept: a call has %d at most.]\n",
+				without, len(list)-i, events.MaxArtifactsPerCall), maxWithoutBytes)
+		}
+		kept := events.Artifact{
+			Title: strings.TrimSpace(events.RepairText(strings.Join(strings.Fields(a.Title), " "))),
+			Type:  cmp.Or(a.Type, plainMediaType), Digest: a.Digest, Bytes: a.Bytes,
+		}
+		kept.Version = nextVersion(known, kept.Title)
+		wrong := wrongArtifact(kept)
+		switch {
+		case wrong != "":
+		case kept.Bytes > protocol.MaxUploadBytes:
+			wrong = fmt.Sprintf("it has %d bytes, at most %d are allowed", kept.Bytes, protocol.MaxUploadBytes)
+		case kept.Version == 1 && len(known) >= events.MaxArtifacts:
+			wrong = fmt.Sprintf("the chat has %d artifacts, and only new versions of them are kept", events.MaxArtifacts)
+		}
+		if wrong != "" {
+			without += fmt.Sprintf("[Artifact %.40q is not kept: %s.]\n", kept.Title, strings.TrimSuffix(wrong, "."))
+			continue
+		}
+		made, known = append(made, kept), withVersion(known, kept)
+	}
+	return made, events.CutText(without, maxWithoutBytes)
 }
 
 func artifactAt(list []artifact, title string) int {

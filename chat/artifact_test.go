@@ -191,3 +191,98 @@ func TestALogWithWhatIsNoArtifactIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// makes reports that a runner's call was successful and made those.
+func (s *story) makes(call events.CallID, list ...protocol.Artifact) []events.Event {
+	s.t.Helper()
+	s.tell(claim(call, "claim-of-"+call.String(), 1))
+	return s.tell(chat.Result{Result: protocol.Result{
+		V: 1, Call: call, Runner: "r1", Status: events.ToolOK, Parts: []events.Part{events.Text("done")}, Artifacts: list,
+	}})
+}
+
+func madeOf(title, media, content string) protocol.Artifact {
+	return protocol.Artifact{Title: title, Type: media, Digest: events.DigestOf([]byte(content)), Bytes: int64(len(content))}
+}
+
+func TestS12_WhatARunnersCallMadeIsKeptWithItsResult(t *testing.T) {
+	t.Parallel()
+	s := creating(t)
+	s.answer(keeps(t, "a", "", "one"), call("look", "{}"))
+	list := s.makes(id(1, 1, 2), madeOf(" a\n", "text/csv", "two"), madeOf("src/../a", "", "three"), madeOf("a", "text/csv", "four"))
+	want := []events.Artifact{
+		artifactOf("a", 2, "text/csv", "two"), artifactOf("src/../a", 1, "application/octet-stream", "three"), artifactOf("a", 3, "text/csv", "four"),
+	}
+	r := find[events.ToolCompleted](t, list)
+	if !slices.Equal(r.Artifacts, want) || len(r.Parts) != 1 {
+		t.Errorf("kept %+v with %+v, want %+v", r.Artifacts, r.Parts, want)
+	}
+	if refers := events.ContentOf(r); len(refers) != 3 {
+		t.Errorf("the result refers to %v", refers)
+	}
+	if got := kept(s.answer(keeps(t, "a", "", "five"))); len(got) != 1 || got[0].Version != 4 {
+		t.Errorf("the model goes on with %+v", got)
+	}
+}
+
+func TestS12_ARunnersResultStandsWithoutWhatIsNoArtifact(t *testing.T) {
+	t.Parallel()
+	for says, a := range map[string]protocol.Artifact{
+		"title of an artifact is blank": madeOf(" \u200b", "", "x"),
+		"at most 200 are allowed":       madeOf(strings.Repeat("é", 201), "", "x"),
+		"is of type":                    madeOf("a", "text/html; charset=utf-8", "x"),
+		"has no digest":                 {Title: "a", Digest: "sha256:1", Bytes: 1},
+		"has 0 bytes":                   madeOf("a", "", ""),
+		"at most 16777216 are allowed":  {Title: "a", Digest: events.DigestOf(nil), Bytes: 1 << 40},
+	} {
+		s := creating(t)
+		s.answer(call("look", "{}"))
+		r := find[events.ToolCompleted](t, s.makes(id(1, 1, 1), a, madeOf("good", "", "x")))
+		if r.Status != events.ToolOK || len(r.Artifacts) != 1 || r.Artifacts[0].Title != "good" {
+			t.Errorf("%s: result %+v", says, r)
+		}
+		if len(r.Parts) != 2 || !strings.Contains(r.Parts[0].Text, says) || r.Parts[1].Text != "done" {
+			t.Errorf("%s: the model reads %+v", says, r.Parts)
+		}
+	}
+}
+
+func TestS12_ARunnersCallMakesOnlySoMuch(t *testing.T) {
+	t.Parallel()
+	s := creating(t)
+	var calls []events.Part
+	for range 9 {
+		calls = append(calls, call("look", "{}"))
+	}
+	s.answer(calls...)
+	for n := range 9 {
+		var list []protocol.Artifact
+		for i := range events.MaxArtifactsPerCall + 2 {
+			list = append(list, madeOf(fmt.Sprintf("%d of %d %s", i, n, strings.Repeat("long", 40)), "", "x"))
+		}
+		the := id(1, 1, n+1)
+		r := find[events.ToolCompleted](t, s.makes(the, list...))
+		said := r.Parts[0].Text
+		switch {
+		case n == 8 && (len(r.Artifacts) > 0 || !strings.Contains(said, "128 artifacts") || len(said) > 2<<10):
+			t.Errorf("the last one keeps %d, and says %q", len(r.Artifacts), said)
+		case n < 8 && (len(r.Artifacts) != events.MaxArtifactsPerCall || !strings.HasPrefix(said, "[2 more artifacts are not kept")):
+			t.Errorf("call %d keeps %d, and says %q", n, len(r.Artifacts), said)
+		}
+	}
+}
+
+func TestS12_OnlySuccessKeepsArtifacts(t *testing.T) {
+	t.Parallel()
+	for _, status := range []events.ToolStatus{events.ToolError, events.ToolUnknown, events.ToolTimeout, events.ToolDenied, "odd"} {
+		s := creating(t)
+		s.answer(call("look", "{}"))
+		s.tell(claim(id(1, 1, 1), "claim", 1))
+		r := find[events.ToolCompleted](t, s.tell(chat.Result{Result: protocol.Result{
+			V: 1, Call: id(1, 1, 1), Runner: "r1", Status: status, Artifacts: []protocol.Artifact{madeOf("a", "", "x")},
+		}}))
+		if len(r.Artifacts) > 0 || len(r.Parts) > 0 {
+			t.Errorf("%s keeps %+v", status, r)
+		}
+	}
+}

@@ -262,7 +262,14 @@ func decideResult(s State, m Result) Decision {
 	if !e.Blob.Valid() {
 		e.Blob = "" // a name of nothing
 	}
-	e.Parts, e.Truncated = cutParts(m.Parts, m.Truncated)
+	parts := m.Parts
+	if e.Status == events.ToolOK {
+		var without string
+		if e.Artifacts, without = s.madeBy(m.Artifacts); without != "" {
+			parts = append([]events.Part{events.Text(without)}, parts...) // in front, where nothing is cut off
+		}
+	}
+	e.Parts, e.Truncated = cutParts(parts, m.Truncated)
 	return Decision{Events: []events.Event{e}, Result: &protocol.ResultAnswer{Answer: protocol.ResultCommitted}}
 }
 

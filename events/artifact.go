@@ -3,6 +3,7 @@ package events
 // Limits of artifacts.
 const (
 	MaxArtifacts          = 128 // with titles of their own, in one chat
+	MaxArtifactsPerCall   = 16
 	MaxArtifactTitleChars = 200
 )
 

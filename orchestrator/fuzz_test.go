@@ -122,6 +122,8 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Add(true, "", []byte(`{"v":1,"call":"1.1.1","rev":3,"claim":"c","delivery":1,"runner":"r"}`))
 	f.Add(false, "test", []byte(`{"v":1,"call":"1.1.1","rev":3,"runner":"r","status":"ok","parts":[{"type":"text","text":"x"}]}`))
+	f.Add(false, "", []byte(`{"v":1,"call":"1.1.1","rev":3,"runner":"r","status":"ok","artifacts":[{"title":" a\n","type":"text/csv",`+
+		`"digest":"sha256:ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73","bytes":7},{"title":"","digest":"","bytes":0}]}`))
 	c, licensed := calling(f), calling(f)
 	licensed.Claim(events.CallID{Turn: 1, Step: 1, Ordinal: 1}, 1)
 	f.Fuzz(func(t *testing.T, isClaim bool, group string, body []byte) {

@@ -162,7 +162,8 @@ func (o *Orchestrator) result(ctx context.Context, k events.Key, group string, b
 	if errors.Is(err, errTooLarge) {
 		m.Result = protocol.Result{
 			V: r.V, Call: r.Call, Rev: r.Rev, Runner: r.Runner, Status: r.Status, IsError: r.IsError, Timing: r.Timing, Truncated: true,
-			Parts: []events.Part{events.Text("(the output was too large to be kept)")},
+			Artifacts: r.Artifacts,
+			Parts:     []events.Part{events.Text("(the output was too large to be kept)")},
 		}
 		out, err = o.settleInTurn(ctx, k, m, p)
 	}

@@ -136,18 +136,26 @@ func (t *TextWriter) call(p Part) {
 		t.question(p.Call.Status, q)
 		return
 	}
-	if made := p.Call.Artifacts; len(made) > 0 { // what was said of them was their content
+	if len(p.Call.Artifacts) > 0 && p.Name == toolCreateArtifact { // the arguments are its content
 		t.indented("-> ", fmt.Sprintf("%s  [%s %s]", oneLine(p.Name), p.Call.ID, p.Call.Status))
-		for _, a := range made {
-			t.indented("   ", ArtifactLine(a))
-		}
+		t.artifacts(p.Call.Artifacts)
 		return
 	}
 	t.indented("-> ", fmt.Sprintf("%s %s  [%s %s]", oneLine(p.Name), arguments, p.Call.ID, p.Call.Status))
 	t.approval(*p.Call)
 	t.work(p.Call.Work)
+	t.artifacts(p.Call.Artifacts)
 	for _, r := range p.Call.Result {
 		t.indented("   ", shown(r, r.Text+r.JSON))
+	}
+}
+
+// toolCreateArtifact is the core's tool by which a model keeps what it writes itself.
+const toolCreateArtifact = "create_artifact"
+
+func (t *TextWriter) artifacts(made []events.Artifact) {
+	for _, a := range made {
+		t.indented("   ", ArtifactLine(a))
 	}
 }
 

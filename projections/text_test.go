@@ -91,6 +91,10 @@ func TestTextSaysWhatIsGoingOn(t *testing.T) {
 			Step: events.StepID{Turn: 1, Step: 1}, Attempt: 1, Class: events.ClassTimeout, RetryAt: noon.Add(time.Minute),
 		}}), ".. step 1.1 is tried again at 2026-11-29 12:01:00\n"},
 		{"a tool runs", withCall, ".. turn 1 waits for tools\n"},
+		{"what a call made is shown beside what it says", append(withCall[:3:3], []events.Event{events.ToolCompleted{
+			Call: events.CallID{Turn: 1, Step: 1, Ordinal: 1}, Status: events.ToolOK, Parts: []events.Part{events.Text("done")},
+			Artifacts: []events.Artifact{{Title: "out/\x1b[2Ja\n.svg", Version: 2, Type: "image/svg+xml", Digest: "sha256:12", Bytes: 7}},
+		}}), "-> read {}  [1.1.1 ok]\n     <artifact out/\ufffd[2Ja .svg, version 2, image/svg+xml, 7 bytes, sha256:12>\n     done\n\n.. turn 1 waits for tools\n"},
 		{"a turn is to end", append(withCall[:3:3], []events.Event{events.TurnInterruptRequested{Turn: 1}}), ".. turn 1 is being interrupted\n"},
 		{"nothing", oneTurn(), "-- turn 1 completed (1 step, 0 calls, 0 tokens in, 0 out)\n"},
 		{"nothing yet", story{{created()}}, "chat ann, rev 1, idle; times in UTC\n"},

@@ -203,6 +203,11 @@ func TestRunnerWire(t *testing.T) {
 		V: 1, Call: call, Rev: 18, Runner: nameOfRunner, Status: events.ToolError, IsError: true, Parts: text("no such file"),
 		Truncated: true, Blob: digest, Timing: events.ToolTiming{RanMS: 42},
 	})
+	wiretest.Body(t, "artifact.full.json", protocol.Artifact{Title: "out/map.svg", Type: "image/svg+xml", Digest: digest, Bytes: 1200})
+	wiretest.Body(t, "result.artifacts.json", protocol.Result{
+		V: 1, Call: call, Rev: 18, Runner: nameOfRunner, Status: events.ToolOK, Parts: text("drawn"),
+		Artifacts: []protocol.Artifact{{Title: "out/map.svg", Type: "image/svg+xml", Digest: digest, Bytes: 1200}, {Title: "raw", Digest: digest, Bytes: 1}},
+	})
 	wiretest.Body(t, "result.minimal.json", protocol.Result{V: 1, Call: call, Rev: 18, Runner: nameOfRunner, Status: events.ToolOK})
 	wiretest.Body(t, "result-answer.committed.json", protocol.ResultAnswer{Answer: protocol.ResultCommitted, Rev: 19})
 	wiretest.Body(t, "result-answer.dropped.json", protocol.ResultAnswer{Answer: protocol.ResultDropped, Why: "late"})

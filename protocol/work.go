@@ -128,7 +128,8 @@ type Result struct {
 	IsError   bool              `json:"is_error,omitempty"`
 	Parts     []events.Part     `json:"parts,omitempty"`
 	Truncated bool              `json:"truncated,omitempty"`
-	Blob      events.Digest     `json:"blob,omitempty"` // of the whole, uploaded before
+	Blob      events.Digest     `json:"blob,omitempty"`      // of the whole, uploaded before
+	Artifacts []Artifact        `json:"artifacts,omitempty"` // what the call made for people to keep; of a success only
 	Timing    events.ToolTiming `json:"timing"`
 }
 

@@ -22,10 +22,16 @@ const (
 // result is what is reported of a call that ended so.
 func (r *Runner) result(ctx context.Context, w protocol.ToolWork, t offered, end ending) protocol.Result {
 	status, text := judge(t.settings, end)
+	var made []protocol.Artifact
+	if status == events.ToolOK {
+		var without string
+		made, without = r.keep(ctx, w.Key(), w.Call, end.output.Artifacts)
+		text = without + text
+	}
 	res := protocol.Result{
 		V: protocol.Version, Call: w.Call, Rev: w.Rev, Runner: r.cfg.Process,
 		Status: status, IsError: status != events.ToolOK,
-		Timing: events.ToolTiming{RanMS: end.ran.Milliseconds()},
+		Timing: events.ToolTiming{RanMS: end.ran.Milliseconds()}, Artifacts: made,
 	}
 	r.shape(ctx, w.Key(), &res, text)
 	r.metrics.call(ctx, t.labels, res)

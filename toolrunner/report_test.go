@@ -1,7 +1,9 @@
 package toolrunner_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/toolrunner"
 )
 
 func TestResultIsSentUntilItIsAnswered(t *testing.T) {
@@ -170,4 +173,88 @@ func TestMoreThanCanBeStoredIsSaid(t *testing.T) {
 			t.Error("the marker does not say so")
 		}
 	})
+}
+
+// makes is a call that succeeds and has made these.
+func makes(list ...toolrunner.Artifact) func(context.Context, toolrunner.Call) (toolrunner.Output, error) {
+	return func(context.Context, toolrunner.Call) (toolrunner.Output, error) {
+		return toolrunner.Output{Text: "done", Artifacts: list}, nil
+	}
+}
+
+func TestS12_WhatACallMadeIsStoredBeforeItsResult(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := start(t, newBus(), effect(), makes(
+			toolrunner.Artifact{Title: "out/a.svg", Type: "image/svg+xml", Content: []byte("<svg/>")},
+			toolrunner.Artifact{Title: "notes", Content: []byte("Grüße\n")},
+			toolrunner.Artifact{Title: "nothing"},
+			toolrunner.Artifact{Title: "raw", Content: []byte{0, 1}},
+		))
+		g.settle(g.work(), 1).wantAck(t)
+		r := g.wantResult(events.ToolOK)
+		want := []protocol.Artifact{
+			{Title: "out/a.svg", Type: "image/svg+xml", Digest: events.DigestOf([]byte("<svg/>")), Bytes: 6},
+			{Title: "notes", Type: "text/plain", Digest: events.DigestOf([]byte("Grüße\n")), Bytes: 8},
+			{Title: "raw", Type: "application/octet-stream", Digest: events.DigestOf([]byte{0, 1}), Bytes: 2},
+		}
+		if !slices.Equal(r.Artifacts, want) {
+			t.Errorf("reported are %+v, want %+v", r.Artifacts, want)
+		}
+		for _, a := range r.Artifacts {
+			if len(g.bus.uploads[a.Digest]) != int(a.Bytes) {
+				t.Errorf("of %s %d bytes are stored", a.Title, len(g.bus.uploads[a.Digest]))
+			}
+		}
+		if text := r.Parts[0].Text; text != "[Artifact \"nothing\" is not kept: it is empty.]\ndone" {
+			t.Errorf("the model reads %q", text)
+		}
+	})
+}
+
+func TestS12_OnlyACallThatSucceedsKeepsSomething(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := start(t, newBus(), effect(), func(context.Context, toolrunner.Call) (toolrunner.Output, error) {
+			return toolrunner.Output{IsError: true, Artifacts: []toolrunner.Artifact{{Title: "a", Content: []byte("x")}}}, nil
+		})
+		g.settle(g.work(), 1)
+		if r := g.wantResult(events.ToolError); len(r.Artifacts) > 0 || len(g.bus.uploads) > 0 {
+			t.Errorf("kept are %+v", r.Artifacts)
+		}
+	})
+}
+
+func TestS12_WhatCannotBeStoredIsToldToTheModel(t *testing.T) {
+	t.Parallel()
+	small := toolrunner.Artifact{Title: "a", Content: []byte("x")}
+	large := toolrunner.Artifact{Title: "b", Content: make([]byte, protocol.MaxUploadBytes)}
+	full := func() error { return errors.New("the store is full") }
+	for _, tt := range []struct {
+		name   string
+		upload func() error
+		made   []toolrunner.Artifact
+		kept   int
+		says   string
+	}{
+		{"the store is full", full, []toolrunner.Artifact{small, small}, 0, "[2 artifacts are not kept: they could not be stored.]"},
+		{"too large together", nil, []toolrunner.Artifact{small, large}, 1, "[1 artifacts are not kept: a call has at most 16, of 16777216 bytes together.]"},
+		{"too many", nil, slices.Repeat([]toolrunner.Artifact{small}, 18), 16, "[2 artifacts are not kept: a call has at most 16"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBus()
+				if tt.upload != nil {
+					b.onUpload = tt.upload
+				}
+				g := start(t, b, effect(), makes(tt.made...))
+				g.settle(g.work(), 1).wantAck(t)
+				r := g.wantResult(events.ToolOK)
+				if len(r.Artifacts) != tt.kept || !strings.HasPrefix(r.Parts[0].Text, tt.says) || !strings.HasSuffix(r.Parts[0].Text, "done") {
+					t.Errorf("kept %d, the model reads %q", len(r.Artifacts), r.Parts[0].Text)
+				}
+			})
+		})
+	}
 }

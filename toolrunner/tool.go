@@ -52,6 +52,10 @@ type Output struct {
 	// [events.MaxResultBytes]; the whole is then stored as it is.
 	Text string
 
+	// Artifacts are kept for people, if the call succeeds: they are stored before the
+	// result is reported.
+	Artifacts []Artifact
+
 	// IsError says that the tool failed in a way the model should know of.
 	// Returning an error does the same.
 	IsError bool

@@ -411,6 +411,9 @@ func (d *Driver) run(w protocol.ToolWork) chat.Message {
 	if d.hoards && !d.yes(5) {
 		return d.pictures(w.Call, 20+d.chance.IntN(40))
 	}
+	if d.yes(12) {
+		return d.made(w.Call)
+	}
 	statuses := []events.ToolStatus{
 		events.ToolOK, events.ToolOK, events.ToolOK, events.ToolError, events.ToolTimeout, events.ToolUnknown,
 		events.ToolCancelled, events.ToolInvalid, events.ToolDenied,

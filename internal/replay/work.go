@@ -99,6 +99,9 @@ func results(c events.Commit) []guess {
 	if e, ok := c.Events[0].(events.ToolCompleted); ok {
 		m.Status, m.IsError, m.Parts, m.Truncated, m.Blob = e.Status, e.IsError, e.Parts, e.Truncated, e.Blob
 		m.Runner, m.Timing = e.Runner, e.Timing
+		for _, a := range e.Artifacts {
+			m.Artifacts = append(m.Artifacts, protocol.Artifact{Title: a.Title, Type: a.Type, Digest: a.Digest, Bytes: a.Bytes})
+		}
 	}
 	call, err := events.ParseCallID(c.Cause.ID, ".")
 	if err != nil {

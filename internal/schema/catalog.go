@@ -109,6 +109,7 @@ func forRunners() []body {
 		bodyOf[protocol.Claim]("claim", "`everturn.claim.<tenant>.<chat>`"),
 		bodyOf[protocol.ClaimAnswer]("claim-answer", "the claim's reply subject").example("granted"),
 		bodyOf[protocol.Result]("result", "`everturn.result.<tenant>.<chat>`"),
+		bodyOf[protocol.Artifact]("artifact", "inside of a result; its content is uploaded before"),
 		bodyOf[protocol.ResultAnswer]("result-answer", "the result's reply subject").example("committed"),
 		bodyOf[protocol.RunnerQuestion]("runner-question", "`everturn.runner.<process>`"),
 		bodyOf[protocol.RunnerAnswer]("runner-answer", "the question's reply subject"),

@@ -158,5 +158,22 @@ func (w *world) act(ctx context.Context, p *membus.Process, name string, c toolr
 			text = strings.Repeat(text, 1+protocol.MaxChunkBytes/len(text))
 		}
 	}
-	return toolrunner.Output{Text: text, IsError: draw.IntN(10) == 0}, nil
+	return toolrunner.Output{Text: text, IsError: draw.IntN(10) == 0, Artifacts: made(w.plan.seed, c, n)}, nil
+}
+
+// made is what some calls make for people to keep. It is drawn by itself, so that
+// everything else stays as it is.
+func made(seed uint64, c toolrunner.Call, n int) []toolrunner.Artifact {
+	draw := numbered(seed, "made by "+c.Key, n)
+	if draw.IntN(8) > 0 {
+		return nil
+	}
+	list := []toolrunner.Artifact{{Title: fmt.Sprintf("Draft %d", draw.IntN(2)), Content: fmt.Appendf(nil, "made by %s, %d", c.ID, n)}}
+	switch draw.IntN(4) {
+	case 0:
+		list = append(list, toolrunner.Artifact{Title: "out/\x1b[2Jmap.svg", Type: "image/svg+xml", Content: []byte(filler(draw))})
+	case 1:
+		list = append(list, toolrunner.Artifact{Title: " ", Content: []byte("of no name")}) // is not kept
+	}
+	return list
 }

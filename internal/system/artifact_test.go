@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,12 +17,12 @@ import (
 )
 
 // draftOf is the content of a draft, too large to stand in a commit.
-func draftOf(turn int) string {
-	return strings.Repeat(fmt.Sprintf("draft %d ", turn), events.MaxInlineBytes/4)
+func draftOf(turn string) string {
+	return strings.Repeat("draft "+turn+" ", events.MaxInlineBytes/4)
 }
 
-// drafting is a model that keeps one draft in each turn.
-func drafting() model.Model {
+// drafting is a model that has one draft kept in each turn, by that tool.
+func drafting(tool string) model.Model {
 	return asModel(func(_ context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 		if r.Messages[len(r.Messages)-1].Role != model.RoleUser {
 			return answers(events.StopEnd, events.Text("there it is"))
@@ -32,10 +33,11 @@ func drafting() model.Model {
 				turn++
 			}
 		}
-		return answers(events.StopCalls, events.Part{
-			Type: events.PartCall, Ordinal: 1, Name: "create_artifact", ProviderID: "keep",
-			Arguments: fmt.Sprintf(`{"title":"Draft","type":"text/markdown","content":%q}`, draftOf(turn)),
-		})
+		arguments := fmt.Sprintf(`{"text":"%d"}`, turn)
+		if tool == "create_artifact" {
+			arguments = fmt.Sprintf(`{"title":"Draft","type":"text/markdown","content":%q}`, draftOf(strconv.Itoa(turn)))
+		}
+		return answers(events.StopCalls, events.Part{Type: events.PartCall, Ordinal: 1, Name: tool, ProviderID: "keep", Arguments: arguments})
 	})
 }
 
@@ -52,22 +54,33 @@ func (c *chat) artifacts() []events.Artifact {
 	return list
 }
 
-// What a model makes for people to keep is theirs on any process, in what goes on
-// from the chat, and until the chat is erased.
+// What a model makes for people to keep, or has a tool make, is theirs on any
+// process, in what goes on from the chat, and until the chat is erased.
 func TestS12_ArtifactsAreKept(t *testing.T) {
 	t.Parallel()
+	for _, tool := range []string{"create_artifact", "draft"} {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			artifactsAreKept(t, tool)
+		})
+	}
+}
+
+func artifactsAreKept(t *testing.T, tool string) {
+	t.Helper()
 	s := newSystem(t, options{})
 	first := s.startOrchestrator(nil)
 	s.startProjections()
-	c := s.chat(t, drafting())
-	c.do(protocol.Configure{V: protocol.Version, Settings: events.Settings{Tools: &[]string{"create_artifact"}}})
+	s.startRunner(nil)
+	c := s.chat(t, drafting(tool))
+	c.do(protocol.Configure{V: protocol.Version, Settings: events.Settings{Tools: &[]string{tool}}})
 	c.turn("write")
 	first.halt()
 	s.startOrchestrator(nil)
 	c.turn("and again")
 	var want []events.Artifact
 	for turn := 1; turn <= 2; turn++ {
-		content := draftOf(turn)
+		content := draftOf(strconv.Itoa(turn))
 		want = append(want, events.Artifact{
 			Title: "Draft", Version: turn, Type: "text/markdown", Digest: events.DigestOf([]byte(content)), Bytes: int64(len(content)),
 		})
@@ -77,13 +90,13 @@ func TestS12_ArtifactsAreKept(t *testing.T) {
 	}
 	for i, a := range want {
 		content, err := c.c.Download(patient(t), c.key.Chat, a.Digest)
-		if err != nil || string(content) != draftOf(i+1) {
+		if err != nil || string(content) != draftOf(strconv.Itoa(i+1)) {
 			t.Errorf("version %d: %d bytes, %v", a.Version, len(content), err)
 		}
 	}
 	c.stillWorks()
 
-	fork := s.again(t, "fork-"+c.key.Chat, drafting())
+	fork := s.again(t, "fork-"+c.key.Chat, drafting(tool))
 	fork.do(protocol.Fork{V: protocol.Version, Chat: c.key.Chat, Rev: uint64(len(c.read().commits))})
 	fork.do(protocol.Configure{V: protocol.Version, Settings: events.Settings{Model: fork.key.Chat}})
 	c.do(protocol.Erase{V: protocol.Version})
@@ -97,7 +110,7 @@ func TestS12_ArtifactsAreKept(t *testing.T) {
 	if len(got) != 3 || !slices.Equal(got[:2], want) || got[2].Version != 3 {
 		t.Errorf("the fork has %+v", got)
 	}
-	if content, err := fork.c.Download(patient(t), fork.key.Chat, want[0].Digest); err != nil || string(content) != draftOf(1) {
+	if content, err := fork.c.Download(patient(t), fork.key.Chat, want[0].Digest); err != nil || string(content) != draftOf("1") {
 		t.Errorf("the first version in the fork: %d bytes, %v", len(content), err)
 	}
 	fork.judge()

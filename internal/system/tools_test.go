@@ -125,6 +125,15 @@ func (b *toolbox) all() []toolrunner.Tool {
 				<-ctx.Done()
 				return "", errors.New("stopped")
 			}),
+		// Keeps the draft of a turn.
+		toolrunner.Func(protocol.Manifest{
+			Name: "draft", Description: "Meant for tests.", Schema: json.RawMessage(oneText), ReadOnly: true, Idempotent: true, Policy: events.PolicyAllow,
+		}, func(ctx context.Context, c toolrunner.Call) (toolrunner.Output, error) {
+			turn, err := text(ctx, c)
+			return toolrunner.Output{Text: "kept", Artifacts: []toolrunner.Artifact{
+				{Title: "Draft", Type: "text/markdown", Content: []byte(draftOf(turn))},
+			}}, err
+		}),
 		// Must not run twice.
 		tool(protocol.Manifest{Name: "effect", Schema: json.RawMessage(oneText), TimeoutMS: effectTimeout.Milliseconds()}, text),
 		// May run again under the same key.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
 )
 
 // creates reports whether the call is one of the tool that keeps artifacts.
@@ -18,16 +19,30 @@ func (h *history) creates(c *call) bool {
 	return !ok || tool.Group == "" && !tool.Client
 }
 
-// created judges I8 and I9 for a call that keeps an artifact, or would have: it does
-// so with its step, and nothing else does.
+// kept judges I8 and I9 for what a call keeps for people: only successful ones do,
+// and no rule says that one was successful.
+func (h *history) kept(c *call, e events.ToolCompleted) {
+	what := describe(e.Call, "call")
+	switch {
+	case e.Status == events.ToolOK && h.creates(c):
+		h.created(c, e)
+	case len(e.Artifacts) == 0:
+	case e.Status != events.ToolOK, h.closing, h.cause.Kind != events.CausedByResult:
+		h.breaks(RuleLicence, c.asked, "%s is %s of %s, and keeps an artifact", what, e.Status, c.name)
+	default:
+		if n := len(e.Artifacts); n > events.MaxArtifactsPerCall {
+			h.breaks(RuleBounds, c.asked, "%s keeps %d artifacts, at most %d may be", what, n, events.MaxArtifactsPerCall)
+		}
+		for _, a := range e.Artifacts {
+			h.artifact(c, a)
+		}
+	}
+}
+
+// created judges a call by which a model keeps what it writes itself: it does so with
+// its step, and keeps what it says.
 func (h *history) created(c *call, e events.ToolCompleted) {
 	what := describe(e.Call, "call")
-	if !h.creates(c) || e.Status != events.ToolOK {
-		if len(e.Artifacts) > 0 {
-			h.breaks(RuleLicence, c.asked, "%s is %s of %s, and keeps an artifact", what, e.Status, c.name)
-		}
-		return
-	}
 	if _, why := h.barred(c); why != "" {
 		h.breaks(RuleLicence, c.asked, "%s keeps an artifact, though %s", what, why)
 	}
@@ -39,11 +54,11 @@ func (h *history) created(c *call, e events.ToolCompleted) {
 	}
 	for _, a := range e.Artifacts {
 		h.artifact(c, a)
+		h.says(c, a)
 	}
 }
 
-// artifact judges I8 and I20 for one that is kept: it is what the call says, and the
-// next of its title.
+// artifact judges I8 and I20 for one that is kept: it is the next of its title.
 func (h *history) artifact(c *call, a events.Artifact) {
 	what := describe(c.id, "call")
 	if want := h.artifacts[a.Title] + 1; a.Version != want {
@@ -59,9 +74,17 @@ func (h *history) artifact(c *call, a events.Artifact) {
 	if n := utf8.RuneCountInString(a.Title); n < 1 || n > events.MaxArtifactTitleChars {
 		h.breaks(RuleBounds, c.asked, "%s keeps an artifact with a title of %d characters, want 1 to %d", what, n, events.MaxArtifactTitleChars)
 	}
+	if a.Bytes < 1 || a.Bytes > protocol.MaxUploadBytes {
+		h.breaks(RuleBounds, c.asked, "%s keeps an artifact of %d bytes, want 1 to %d", what, a.Bytes, protocol.MaxUploadBytes)
+	}
+}
+
+// says judges I8 for an artifact whose content is in the arguments.
+func (h *history) says(c *call, a events.Artifact) {
 	if c.blob != "" {
 		return // what it says lies apart
 	}
+	what := describe(c.id, "call")
 	var said struct {
 		Title   string `json:"title"`
 		Content string `json:"content"`

@@ -217,7 +217,7 @@ func (h *history) toolCompleted(e events.ToolCompleted) {
 	}
 	h.afterApproval(c, e)
 	h.afterChild(c, e)
-	h.created(c, e)
+	h.kept(c, e)
 	switch {
 	case h.closing:
 		h.leftOpen(c, e)

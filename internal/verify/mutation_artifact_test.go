@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -25,7 +26,7 @@ func artifactStory(t *testing.T) *chatgen.Chat {
 	)
 	third := events.CallID{Turn: 1, Step: 2, Ordinal: 3}
 	c.Claim(third, 1)
-	c.Result(third, events.ToolOK, "done")
+	c.Makes(third, "Plan", "src/main.go")
 	c.Answer(events.Text("done"))
 	return over(t, c)
 }
@@ -62,10 +63,18 @@ func artifactMutations() []mutation {
 				e.Artifacts = append(slices.Clone(e.Artifacts), more)
 			})
 		}),
-		of(verify.RuleLicence, "changed: a runner's call keeps an artifact", func(l log) log {
+		of(verify.RuleResults, "changed: a version of what a runner made is left out", made(4, func(a *events.Artifact) { a.Version++ })),
+		of(verify.RuleBounds, "changed: what a runner made is too large", made(4, func(a *events.Artifact) { a.Bytes = 17 << 20 })),
+		of(verify.RuleTenants, "changed: what a runner made has no digest", made(4, func(a *events.Artifact) { a.Digest = "" })),
+		of(verify.RuleBounds, "changed: a runner made very much", func(l log) log {
 			return change(l, 4, func(e *events.ToolCompleted) {
-				e.Artifacts = []events.Artifact{{Title: "Plan", Version: 3, Type: "text/plain", Digest: another, Bytes: 7}}
+				for i := range events.MaxArtifactsPerCall {
+					e.Artifacts = append(slices.Clip(e.Artifacts), events.Artifact{Title: fmt.Sprint(i), Version: 1, Type: "text/plain", Digest: another, Bytes: 7})
+				}
 			})
+		}),
+		of(verify.RuleLicence, "changed: a runner's call that failed keeps an artifact", func(l log) log {
+			return change(l, 4, func(e *events.ToolCompleted) { e.Status, e.IsError = events.ToolError, true })
 		}),
 		of(verify.RuleLicence, "changed: a call that failed keeps an artifact", func(l log) log {
 			return change(l, 1, func(e *events.ToolCompleted) { e.Status, e.IsError = events.ToolInvalid, true })

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/everturn/everturn/events"
@@ -31,7 +33,8 @@ func ReadFile(w *Workspace) toolrunner.Tool {
 			"properties": {
 				"path": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "File, relative to the workspace."},
 				"first_line": {"type": "integer", "minimum": 1, "maximum": 100000000, "description": "Line to begin with. Default: 1."},
-				"lines": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many lines at most. Default: 1000."}
+				"lines": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many lines at most. Default: 1000."},
+				"artifact_type": {"type": "string", "minLength": 1, "maxLength": 100, "description": "Keep the whole file for the user, too, as it is now: its media type, such as text/markdown or image/png."}
 			},
 			"required": ["path"],
 			"additionalProperties": false
@@ -42,6 +45,7 @@ func ReadFile(w *Workspace) toolrunner.Tool {
 			Path  string `json:"path"`
 			First int    `json:"first_line"`
 			Lines int    `json:"lines"`
+			Kept  string `json:"artifact_type"`
 		}{First: 1, Lines: defaultLines}
 		if err := parse(c.Arguments, &args); err != nil {
 			return toolrunner.Output{}, err
@@ -50,8 +54,31 @@ func ReadFile(w *Workspace) toolrunner.Tool {
 			return toolrunner.Output{}, errors.New("first_line and lines begin with 1")
 		}
 		text, err := w.read(ctx, args.Path, args.First, args.Lines)
-		return toolrunner.Output{Text: text}, err
+		if err != nil || args.Kept == "" {
+			return toolrunner.Output{Text: text}, err
+		}
+		content, err := w.whole(args.Path)
+		return toolrunner.Output{Text: text, Artifacts: []toolrunner.Artifact{{
+			Title: path.Clean(filepath.ToSlash(args.Path)), Type: args.Kept, Content: content,
+		}}}, err
 	})
+}
+
+// whole is the content of a file that is to be kept.
+func (w *Workspace) whole(name string) ([]byte, error) {
+	f, _, err := w.openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, protocol.MaxUploadBytes+1))
+	switch {
+	case err != nil:
+		return nil, explain(name, err)
+	case len(content) > protocol.MaxUploadBytes:
+		return nil, fmt.Errorf("%q: it has more than %d bytes, and no more are kept", name, protocol.MaxUploadBytes)
+	}
+	return content, nil
 }
 
 // read gives lines of a text file, or says what else the file is.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/deptest"
+	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/tools"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -271,6 +273,34 @@ func TestReadFile(t *testing.T) {
 	for _, arguments := range []string{`{"path":"src"}`, `{"path":"nowhere"}`, `{"path":"readme.md","first_line":99}`, `{"path":"readme.md","lines":-1}`} {
 		if text, err := run(t.Context(), tools.ReadFile(w), arguments); err == nil {
 			t.Errorf("%s: %q", arguments, text)
+		}
+	}
+}
+
+func TestS12_AFileIsKeptForPeople(t *testing.T) {
+	t.Parallel()
+	w, root := workspace(t)
+	write(t, filepath.Join(root, "large"), strings.Repeat("x", protocol.MaxUploadBytes+1))
+	read := func(arguments string) (toolrunner.Output, error) {
+		return tools.ReadFile(w).Run(t.Context(), toolrunner.Call{Arguments: json.RawMessage(arguments), Progress: func(string) {}})
+	}
+	out, err := read(`{"path":"./src/../readme.md","lines":1,"artifact_type":"text/markdown"}`)
+	want := toolrunner.Artifact{Title: "readme.md", Type: "text/markdown", Content: []byte("# Title\n\nA line with needle in it.\n")}
+	if err != nil || len(out.Artifacts) != 1 || !reflect.DeepEqual(out.Artifacts[0], want) {
+		t.Errorf("kept %+v, %v", out.Artifacts, err)
+	}
+	if !strings.HasPrefix(out.Text, "# Title\n\n[more follows") {
+		t.Errorf("read is %q", out.Text)
+	}
+	if out, err = read(`{"path":"image.png","artifact_type":"image/png"}`); err != nil || len(out.Artifacts) != 1 || len(out.Artifacts[0].Content) != 16 {
+		t.Errorf("of a picture %+v is kept, %v", out.Artifacts, err)
+	}
+	if out, err = read(`{"path":"readme.md"}`); err != nil || len(out.Artifacts) > 0 {
+		t.Errorf("without a type %+v is kept, %v", out.Artifacts, err)
+	}
+	for _, path := range []string{"large", "link-out", "pipe", "src"} {
+		if out, err := read(`{"path":"` + path + `","artifact_type":"text/plain"}`); err == nil {
+			t.Errorf("%s is kept: %d artifacts", path, len(out.Artifacts))
 		}
 	}
 }
