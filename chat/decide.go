@@ -65,7 +65,8 @@ func Handle(s State, m Message, at events.Time, live Live) Decision {
 	if s.hashed == nil { // a chat that comes into being and begins a turn at once
 		s.hashed = new(hashed)
 	}
-	s.f.Rev++ // as the commit will
+	s.f.Rev++            // as the commit will
+	at = max(at, s.At()) // which is the commit's: a claim is judged by a clock that may be behind
 	next := d.Events
 	for len(next) > 0 {
 		for _, e := range next {

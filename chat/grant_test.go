@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -169,5 +170,21 @@ func TestS11_WhoHasNoBudgetGrantsNone(t *testing.T) {
 	list := s.send("d")
 	if e := find[events.BudgetReached](t, list); e.Spent.CostMicros != 7 {
 		t.Errorf("reached %+v", e)
+	}
+}
+
+// A claim is judged by the clock of whoever has it, which may be behind the log. What
+// follows from it is dated as its commit.
+func TestS1_1_6_AClaimByALateClockReachesTheBudgetNow(t *testing.T) {
+	t.Parallel()
+	s := grantsFamily(t, events.Budget{Tokens: 100})
+	s.uses(100, nil, call("look", "{}"))
+	for n := range events.MaxStartsIdempotent {
+		s.tell(claim(id(1, 1, 1), fmt.Sprintf("k%d", n), uint64(n)+2))
+	}
+	d := chat.Handle(s.state, claim(id(1, 1, 1), "last", 9), s.state.At().Add(-10*time.Second), live())
+	wants(t, d.Events, "tool.completed", "budget.reached")
+	if e := find[events.BudgetReached](t, d.Events); e.At != s.state.At() {
+		t.Errorf("reached %v, in a commit of %v", e.At, s.state.At())
 	}
 }

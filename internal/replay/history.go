@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
@@ -187,20 +188,22 @@ func (h *History) decided(c events.Commit) *Difference {
 	var best *Difference
 	for _, m := range messages {
 		for _, at := range h.times(c, m) {
-			d := h.try(c, m, at, live)
-			if d == nil {
-				return nil
-			}
-			if best == nil || d.Event > best.Event {
-				best = d
+			for _, then := range slices.Compact([]events.Time{max(at, h.state.At()), at}) { // releases before took the same
+				d := h.try(c, m, at, then, live)
+				if d == nil {
+					return nil
+				}
+				if best == nil || d.Event > best.Event {
+					best = d
+				}
 			}
 		}
 	}
 	return best
 }
 
-// try decides upon one message at one time, and compares.
-func (h *History) try(c events.Commit, m guess, at events.Time, live chat.Live) *Difference {
+// try decides upon one message at one time, and what follows then, and compares.
+func (h *History) try(c events.Commit, m guess, at, then events.Time, live chat.Live) *Difference {
 	if cause := chat.CauseOf(m.message); cause != c.Cause {
 		return &Difference{Field: "cause", Logged: inJSON(c.Cause), Decided: inJSON(cause)}
 	}
@@ -224,7 +227,7 @@ func (h *History) try(c events.Commit, m guess, at events.Time, live chat.Live) 
 			break
 		}
 		s = s.Apply(events.Commit{Key: c.Key, At: c.At, Events: c.Events[from:n]}, "")
-		next = h.options.Rules.Advance(s, at, live)
+		next = h.options.Rules.Advance(s, then, live)
 	}
 	if n < len(c.Events) {
 		return differ(n, c.Events[n], nil)
