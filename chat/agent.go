@@ -69,16 +69,26 @@ func agentIn(b protocol.Body) string {
 }
 
 // NeedsAgents reports whether [Live.Agents] could matter to what is decided about
-// m in s. Whoever does not know them must not decide it.
+// m in s. Whoever does not know them must not decide it. They matter to a turn that
+// starts and to nothing else: what has begun goes on without them, and ends.
 func NeedsAgents(s State, m Message) bool {
-	if _, closes := m.(Restored); closes { // and starts nothing
+	switch m := m.(type) {
+	case Restored: // closes, and starts nothing
 		return false
-	}
-	if c, ok := m.(Command); ok && agentIn(c.Body) != "" {
-		return true
-	}
-	if b, ok := m.(Birth); ok && b.Settings.Agent != "" {
-		return true
+	case Birth:
+		// Of one that is made only to have ended no model is ever asked anything.
+		return !s.Exists() && !m.Stopped && m.Settings.Agent != ""
+	case Command:
+		if agentIn(m.Body) != "" {
+			return true
+		}
+		if _, ends := m.Body.(protocol.Interrupt); ends && !s.startsNext() {
+			return false
+		}
+	case AttemptEnded, AttemptLost, Claim, Result, TimerDue, Recall, Report:
+		if !s.startsNext() {
+			return false
+		}
 	}
 	if s.f.Settings.Agent != "" {
 		return true
@@ -88,6 +98,9 @@ func NeedsAgents(s State, m Message) bool {
 	}
 	return slices.ContainsFunc(s.f.Past, func(t *turn) bool { return nameAgent(t.said()) }) // it may be answered again
 }
+
+// startsNext reports whether a turn may start by itself as soon as none is open.
+func (s State) startsNext() bool { return s.f.Sibling != nil || len(s.f.Waiting) > 0 }
 
 // nameAgent reports whether one of the inputs does.
 func nameAgent(list []input) bool {

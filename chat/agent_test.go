@@ -231,4 +231,29 @@ func TestWhoMustKnowTheAgents(t *testing.T) {
 	if !chat.NeedsAgents(configured.state, chat.Command{Body: saying(nil)}) {
 		t.Error("a chat that names one does not wait for them")
 	}
+	end := chat.TimerDue{Name: protocol.TimerName{Kind: protocol.TimerEnd, Turn: 1}}
+	configured.under(agents, saying(nil))
+	for _, m := range []chat.Message{end, chat.Recall{}, chat.Command{Body: protocol.Interrupt{V: 1}}} {
+		if chat.NeedsAgents(configured.state, m) {
+			t.Errorf("%T, by which a turn ends, waits for them", m)
+		}
+	}
+	configured.under(agents, saying(nil))
+	if !chat.NeedsAgents(configured.state, end) {
+		t.Error("the end of a turn that another one waits for does not wait for them")
+	}
+}
+
+func TestWhetherAChildThatNamesAnAgentNeedsIt(t *testing.T) {
+	t.Parallel()
+	birth := chat.Birth{Settings: events.Settings{Agent: "reviewer"}}
+	if !chat.NeedsAgents(chat.State{}, birth) {
+		t.Error("one that is to work does not wait for the agents")
+	}
+	if chat.NeedsAgents(begin(t).state, birth) {
+		t.Error("one that is there waits for them")
+	}
+	if birth.Stopped = true; chat.NeedsAgents(chat.State{}, birth) {
+		t.Error("one that is made only to have ended waits for them")
+	}
 }

@@ -111,6 +111,23 @@ func (s State) Abandoned(name protocol.TimerName) []Birth {
 	return list
 }
 
+// Gone reports whether a call that a child may work for is closed: nobody waits for
+// that any more. Of a call that the chat has not come to yet nobody can say.
+func (s State) Gone(id events.CallID) bool {
+	if s.Erased() || id.Turn < s.newest() {
+		return true
+	}
+	t := s.f.Current
+	if t == nil || id.Turn != t.Number {
+		return t == nil && id.Turn == s.newest()
+	}
+	if c := s.call(id); c != nil {
+		return !c.open()
+	}
+	_, st := s.lastStep()
+	return st != nil && id.Step < st.Number
+}
+
 // working reports whether a child works for the call.
 func (c *call) working() bool { return c.open() && c.Child != nil }
 

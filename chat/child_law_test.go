@@ -75,3 +75,30 @@ func TestAChildTellsItsEndOnceAndTheSameEachTime(t *testing.T) {
 		}
 	})
 }
+
+// A call is open, or gone, or not there yet: whoever carries word of it tells by that
+// whether the child works for nobody.
+//
+// Rule: S11.
+func TestACallIsNeverGoneWhileItsChildIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		had := map[events.CallID]bool{}
+		history(t, func(d *chatgen.Driver, _ chat.State, m chat.Message) {
+			open := d.State.OpenChildren()
+			for _, id := range open {
+				had[id] = true
+				later := id
+				later.Step++
+				if d.State.Gone(id) || d.State.Gone(later) {
+					t.Fatalf("after %T: call %s, or a later one, is gone, and a child works for it", m, id)
+				}
+			}
+			for id := range had {
+				if !slices.Contains(open, id) && !d.State.Gone(id) {
+					t.Fatalf("after %T: no child works for call %s, and it is not gone", m, id)
+				}
+			}
+		})
+	})
+}

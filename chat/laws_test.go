@@ -271,3 +271,23 @@ func TestNoStateDependsOnItsCommitsClocks(t *testing.T) {
 		}
 	})
 }
+
+// Whoever does not know the agents goes on with all that begins no turn.
+//
+// Rule: S1.4.
+func TestS1_4_WhoNeedsNoAgentsDecidesTheSameWithoutThem(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		history(t, func(d *chatgen.Driver, before chat.State, m chat.Message) {
+			if b, birth := m.(chat.Birth); chat.NeedsAgents(before, m) || birth && b.Stopped {
+				return
+			}
+			known, unknown := d.Live, d.Live
+			known.Agents, unknown.Agents = map[string]events.Settings{chatgen.AgentHelper: {System: "Help."}}, nil
+			with, without := chat.Handle(before, m, d.Now(), known), chat.Handle(before, m, d.Now(), unknown)
+			if diff := cmp.Diff(with.Events, without.Events); diff != "" {
+				t.Fatalf("%T is decided otherwise by whoever knows no agents (-known +unknown):\n%s", m, diff)
+			}
+		})
+	})
+}

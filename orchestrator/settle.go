@@ -77,7 +77,8 @@ func (o *Orchestrator) decide(ctx context.Context, k events.Key, m chat.Message,
 				continue
 			}
 		}
-		if hopeless(err) || !o.again(ctx, p, n) {
+		_, recall := m.(chat.Recall)
+		if hopeless(err) || recall && errors.Is(err, errAgentsUnknown) || !o.again(ctx, p, n) { // a parent is not held up by that
 			return outcome{}, err
 		}
 		n++

@@ -46,7 +46,7 @@ func (o *Orchestrator) takeTimer(ctx context.Context, d protocol.Delivery, busy 
 		return
 	}
 	busy.Go(func() {
-		if err := caught(func() error { return o.stopChildren(ctx, t, name, p) }); err != nil {
+		if err := caught(func() error { return o.stopChildren(ctx, d, t, name, p) }); err != nil {
 			o.endDelivery(ctx, d, "timer", k, err)
 			done()
 			return

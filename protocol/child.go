@@ -44,6 +44,31 @@ func ParseChatWorkName(s string) (Word, events.CallID, error) {
 	return "", events.CallID{}, fmt.Errorf("word %.70q: want report, stop or ended, and a call", s)
 }
 
+// ReadChatWork reads the word that lies under a subject, and refuses one that means
+// nothing or does not belong there. Also of a word that is refused the chat is that of
+// the subject, if this names one.
+func ReadChatWork(subject string, body []byte) (ChatWork, error) {
+	k, name, err := parseChatWorkSubject(subject)
+	if err != nil {
+		return ChatWork{}, err
+	}
+	what, call, err := ParseChatWorkName(name)
+	refused := ChatWork{Tenant: k.Tenant, Chat: k.Chat, What: what, Call: call}
+	if err != nil {
+		return refused, fmt.Errorf("subject %q: %w", subject, err)
+	}
+	w, err := Read[ChatWork](body)
+	switch {
+	case err != nil:
+		return refused, fmt.Errorf("subject %q: %w", subject, err)
+	case w.V != Version:
+		return refused, fmt.Errorf("subject %q: v is %d, want %d", subject, w.V, Version)
+	case w.Key() != k || w.What != what || w.Call != call:
+		return refused, fmt.Errorf("subject %q: the body is about word %.70q and call %s of chat %.140q", subject, w.What, w.Call, w.Key().String())
+	}
+	return w, nil
+}
+
 // Kind implements [Work].
 func (ChatWork) Kind() string { return OwesChat }
 

@@ -127,6 +127,22 @@ func ChatWorkSubject(k events.Key, what string) string {
 	return subject(familyWork, "chat", k.Tenant, k.Chat, what)
 }
 
+// parseChatWorkSubject is the inverse of [ChatWorkSubject].
+func parseChatWorkSubject(s string) (k events.Key, what string, err error) {
+	t, err := tokens(s, familyWork, 4)
+	if err != nil {
+		return events.Key{}, "", err
+	}
+	k = events.Key{Tenant: t[1], Chat: t[2]}
+	if t[0] != "chat" {
+		return events.Key{}, "", fmt.Errorf("subject %q: no word between chats", s)
+	}
+	if err := k.Validate(); err != nil {
+		return events.Key{}, "", fmt.Errorf("subject %q: %w", s, err)
+	}
+	return k, t[3], nil
+}
+
 // TimerSetSubject holds the schedule of a timer.
 func TimerSetSubject(k events.Key, name string) string {
 	return subject(familyTimer, "set", k.Tenant, k.Chat, name)

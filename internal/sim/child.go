@@ -43,6 +43,7 @@ const (
 	delegatesOnceIn = 4  // answers with calls, of a model that may
 	crowdOnceIn     = 20 // more than there is room for
 	wrongOnceIn     = 8  // arguments that do not do
+	helpedOnceIn    = 3  // by a named agent
 )
 
 // delegates is an answer of a model that has others work for it, if it may and likes
@@ -59,7 +60,11 @@ func (p *provider) delegates(draw *rand.Rand, r model.Request) []events.Part {
 	var parts []events.Part
 	for i := range n {
 		c := events.Part{Type: events.PartCall, Ordinal: i + 1, Name: chat.ToolDelegate, ProviderID: fmt.Sprintf("child_%d", i)}
-		c.Arguments = fmt.Sprintf(`{"task":"say %d","context":%q}`, draw.IntN(1_000_000), pick(draw, "none", "none", "last_n", "all"))
+		task := draw.IntN(1_000_000)
+		c.Arguments = fmt.Sprintf(`{"task":"say %d","context":%q}`, task, pick(draw, "none", "none", "last_n", "all"))
+		if task%helpedOnceIn == 0 {
+			c.Arguments = fmt.Sprintf(`{"task":"say %d","agent":%q}`, task, agentHelper)
+		}
 		if draw.IntN(wrongOnceIn) == 0 {
 			c.Arguments = pick(draw, `{}`, `{"task":" "}`, `{"task":"x","agent":"no name"}`, `{"task":`)
 		}
@@ -130,7 +135,8 @@ func (w *watcher) childEnded(k events.Key, rev uint64, e events.ChildEnded) {
 	report, ended := s.ReportTo(events.Parent{Chat: k.Chat, Call: e.Call})
 	switch {
 	case e.Outcome == events.ChildUnknown:
-		if turn, running := s.Running(); !s.Exists() || running && turn == 1 && !s.Interrupting() {
+		left := w.words[protocol.ChatWorkSubject(k, protocol.ChatWork{What: protocol.WordStop, Call: e.Call}.Name())]
+		if !left && (!s.Exists() || goesOn(s)) {
 			w.breaks("%s rev %d: nobody waits for the child of call %s any more, and it was not told", k, rev, e.Call)
 		}
 	case !ended:
@@ -140,6 +146,12 @@ func (w *watcher) childEnded(k events.Key, rev uint64, e events.ChildEnded) {
 	default:
 		w.breaks("%s rev %d: call %s ended %s with %+v, and its child %s with %+v", k, rev, e.Call, e.Outcome, e.Spent, report.Outcome, report.Spent)
 	}
+}
+
+// goesOn reports whether a child works on, and was not told to end.
+func goesOn(s chat.State) bool {
+	turn, running := s.Running()
+	return running && turn == 1 && !s.Interrupting()
 }
 
 // wordSettled judges that a word between chats may leave its queue: what it asked for
@@ -160,11 +172,19 @@ func (w *watcher) wordSettled(word protocol.ChatWork) {
 	case child == nil && waits:
 		w.breaks("%s: %s left its queue, and there is no child", k, word.Name())
 	case child == nil:
+	case word.What == protocol.WordStop && worksFor(child.last(), word) && goesOn(child.last()):
+		w.breaks("%s: %s left its queue, and the child was not told", k, word.Name())
 	case word.What == protocol.WordStop && waits: // else it may be a timer that stopped it, and has more to do
 		w.caused(child, events.CausedByChat, k.Chat+"/"+word.Call.String())
 	case child.commits[0].Cause.ID == k.Chat+"/"+word.Call.String():
 		w.stored(child, 0, "word "+word.Name())
 	}
+}
+
+// worksFor reports whether a chat is the child that a word is about.
+func worksFor(s chat.State, word protocol.ChatWork) bool {
+	p, is := s.Parent()
+	return is && p == events.Parent{Chat: word.Chat, Call: word.Call}
 }
 
 // wordStored reports whether a word about the call is stored.

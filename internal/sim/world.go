@@ -108,7 +108,7 @@ func (w *world) orchestrator(s *slot, p *membus.Process) (func(context.Context) 
 		AckWait: w.plan.ackWait, Silence: time.Minute, ContentSilence: 2 * time.Minute,
 		Windows:  w.windows(),
 		Defaults: events.Settings{Model: modelSays}, Clock: s.clock, NewID: w.ids(p), Log: w.failings.of(p.Name),
-	}, p.Orchestrator(), w.provider.find)
+	}, w.bus(s, p), w.provider.find)
 	if err != nil {
 		return nil, err
 	}
