@@ -10,8 +10,8 @@ import (
 // spending is what one attempt used. A cost that nobody knows is never taken for
 // none: an attempt that used tokens and has no cost is counted as such.
 func spending(u events.Usage, costMicros *int64) events.Spending {
-	spent := events.Spending{Tokens: counted(u)}
-	switch {
+	spent := events.Spending{Tokens: u.Total()}
+	switch costMicros = events.Cost(costMicros); {
 	case costMicros != nil:
 		spent.CostMicros = *costMicros
 	case spent.Tokens > 0:

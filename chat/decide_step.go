@@ -25,6 +25,7 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) Decision {
 	if !s.AttemptOpen(m.Step, m.Attempt) {
 		return Decision{} // late: somebody closed it
 	}
+	m = m.believed()
 	st := s.step(m.Step)
 	if s.InterruptingStep(m.Step) {
 		return facts(interruptedStep(m, st.Purpose))
@@ -57,6 +58,23 @@ func decideAttempt(s State, m AttemptEnded, at events.Time) Decision {
 	}
 	// The worker stopped although nobody interrupts: as if it had gone away.
 	return facts(s.lost(m.Step, m.Attempt)...)
+}
+
+// believed is m with what its provider counted and charged within what can be true.
+// All that is written down of an attempt is made of it; what the provider itself
+// said stays word for word in its reports.
+func (m AttemptEnded) believed() AttemptEnded {
+	if m.Answer != nil {
+		answer := *m.Answer
+		answer.Usage, answer.CostMicros = answer.Usage.Bounded(), events.Cost(answer.CostMicros)
+		m.Answer = &answer
+	}
+	if m.Err != nil {
+		failed := *m.Err
+		failed.Usage, failed.CostMicros = failed.Usage.Bounded(), events.Cost(failed.CostMicros)
+		m.Err = &failed
+	}
+	return m
 }
 
 // insists reports whether a failure that may pass is followed by another attempt. A

@@ -294,7 +294,7 @@ func (s *State) completeStep(e events.StepCompleted) {
 		})
 	}
 	t.Calls += len(st.Calls)
-	s.f.Measured = measured{Step: e.Step, Tokens: counted(e.Usage)}
+	s.f.Measured = measured{Step: e.Step, Tokens: e.Usage.Total()}
 	s.f.Compacted, s.f.LeftOut = false, 0
 }
 

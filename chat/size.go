@@ -102,6 +102,3 @@ func count(parts []events.Part, chars, images *int64) {
 func tokensOfText(s string) int64 { return tokensOfChars(int64(utf8.RuneCountInString(s))) }
 
 func tokensOfChars(n int64) int64 { return (n + charsPerToken - 1) / charsPerToken }
-
-// counted is what a call took, as its provider counted it.
-func counted(u events.Usage) int64 { return u.Input + u.CacheRead + u.CacheWrite + u.Output }

@@ -54,10 +54,11 @@ type Spending struct {
 	Unpriced int `json:"unpriced,omitempty"`
 }
 
-// Plus is the sum of both.
+// Plus is the sum of both. It never leaves 0 to [MaxSum], whatever was counted.
 func (s Spending) Plus(t Spending) Spending {
 	return Spending{
-		Tokens: s.Tokens + t.Tokens, CostMicros: s.CostMicros + t.CostMicros, Unpriced: s.Unpriced + t.Unpriced,
+		Tokens: plus(s.Tokens, t.Tokens), CostMicros: plus(s.CostMicros, t.CostMicros),
+		Unpriced: int(plus(int64(s.Unpriced), int64(t.Unpriced))),
 	}
 }
 

@@ -23,6 +23,16 @@ const (
 	MaxGrants           = 32 // permissions granted with one call
 	MaxGrantBytes       = 256
 	MaxBudget           = 1 << 53 // a bound of a budget: sums of several still fit a number
+
+	// MaxTokens is the most tokens of one kind that one attempt can have used. The
+	// largest contexts that models are offered with are of some 10,000,000 tokens, a
+	// hundred thousandth of it; and all that the attempts of a turn may use, 256 steps
+	// with 25 attempts each, is still less than [MaxSum].
+	MaxTokens = 1 << 40
+
+	// MaxSum is the most that is counted together, of tokens or of money. No budget is
+	// larger, so one is used up before it; and every reader of JSON has the number.
+	MaxSum = MaxBudget
 )
 
 // Times that decisions and the checker share. Grant, Skew and Dead are one

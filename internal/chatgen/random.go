@@ -2,6 +2,7 @@ package chatgen
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -303,7 +304,7 @@ func (d *Driver) attempt(w protocol.ModelWork) chat.Message {
 		m.Err = d.failure()
 	default:
 		a := model.Answer{
-			Parts: d.parts(), Stop: d.stop(), Usage: events.Usage{Input: 7 * int64(d.chance.IntN(40)), Output: 3},
+			Parts: d.parts(), Stop: d.stop(), Usage: events.Usage{Input: d.tokens(), Output: 3},
 			Provider: events.Provider{Name: "scripted"},
 		}
 		a.CostMicros = costOf(string(a.Stop))
@@ -327,6 +328,19 @@ func (d *Driver) attempt(w protocol.ModelWork) chat.Message {
 	return m
 }
 
+// tokens is how many a provider says that it was given, which now and then
+// cannot be true.
+func (d *Driver) tokens() int64 {
+	switch n := int64(d.chance.IntN(40)); n {
+	case 0:
+		return -1
+	case 39:
+		return math.MaxInt64
+	default:
+		return 7 * n
+	}
+}
+
 func (d *Driver) stop() events.Stop {
 	return []events.Stop{
 		events.StopEnd, events.StopEnd, events.StopEnd, events.StopCalls, events.StopCalls, events.StopCalls, events.StopCalls,
@@ -342,6 +356,9 @@ func (d *Driver) failure() *model.Error {
 	}
 	e := &model.Error{Class: classes[d.chance.IntN(len(classes))], Message: d.text(), Usage: events.Usage{Input: 7}}
 	e.CostMicros = costOf(e.Message)
+	if e.Class == events.ClassInvalidRequest || e.Class == events.ClassAuth { // turned away before anything was used
+		e.Usage, e.CostMicros = events.Usage{}, nil
+	}
 	if d.yes(4) {
 		e.RetryAfter = time.Duration(d.chance.IntN(100)) * time.Second
 	}

@@ -115,7 +115,7 @@ func (t *trying) failed(err *model.Error) {
 	}
 	cost := err.CostMicros
 	if t.paid {
-		cost = plus(t.spent, cost)
+		cost = events.PlusCost(t.spent, cost)
 	}
 	t.spent, t.paid = cost, true
 	t.used = t.used.Plus(err.Usage)
@@ -125,7 +125,7 @@ func (t *trying) failed(err *model.Error) {
 func (t *trying) charged(a model.Answer) *model.Answer {
 	if t.paid {
 		a.Usage = a.Usage.Plus(t.used)
-		a.CostMicros = plus(a.CostMicros, t.spent)
+		a.CostMicros = events.PlusCost(a.CostMicros, t.spent)
 	}
 	return &a
 }

@@ -56,12 +56,3 @@ func (p *Price) Cost(u events.Usage) *int64 {
 	cost := sum.Int64()
 	return &cost
 }
-
-// plus is the sum of two costs, unknown if one of them is.
-func plus(a, b *int64) *int64 {
-	if a == nil || b == nil {
-		return nil
-	}
-	sum := *a + *b
-	return &sum
-}

@@ -19,13 +19,13 @@ type budget struct {
 // pay counts an attempt. One that used something and has no cost has one that nobody
 // knows.
 func (b *budget) pay(u events.Usage, costMicros *int64) {
-	tokens := u.Input + u.CacheRead + u.CacheWrite + u.Output
-	b.spent.Tokens += tokens
-	if costMicros != nil {
-		b.spent.CostMicros += *costMicros
-	} else if tokens > 0 {
-		b.spent.Unpriced++
+	paid := events.Spending{Tokens: u.Total()}
+	if costMicros = events.Cost(costMicros); costMicros != nil {
+		paid.CostMicros = *costMicros
+	} else if paid.Tokens > 0 {
+		paid.Unpriced = 1
 	}
+	b.spent = b.spent.Plus(paid)
 }
 
 // usedUp reports whether a bound is, of tokens or money.
@@ -169,11 +169,26 @@ func (h *history) budgetExtended(e events.BudgetExtended) {
 	b.limit, b.accepted, b.wished = e.Budget, e.Unpriced, e.Budget
 }
 
+// believes judges I20 for what a provider counted: it is no more than can be true.
+// Releases that knew no budget wrote down whatever it said, and added that up; what
+// they made of it is not judged.
+func (h *history) believes(id events.StepID, u events.Usage, costMicros *int64) {
+	if u == u.Bounded() && (costMicros == nil || *costMicros <= events.MaxSum) {
+		return
+	}
+	if id.Turn != 0 && h.turn.rules < rulesApprovals {
+		h.turn.unbelievable = true
+		return
+	}
+	h.breaks(RuleBounds, Place{}, "step %s used %+v, and each count is 0 to %d; what it cost is at most %d", id, u, int64(events.MaxTokens), int64(events.MaxSum))
+}
+
 // pays judges I20 for what an attempt cost, and counts it.
 func (h *history) pays(id events.StepID, u events.Usage, costMicros *int64) {
 	if costMicros != nil && *costMicros < 0 {
 		h.breaks(RuleBounds, Place{}, "step %s cost %d", id, *costMicros)
 	}
+	h.believes(id, u, costMicros)
 	h.budget.pay(u, costMicros)
 	if id.Turn != 0 {
 		h.turn.usage = h.turn.usage.Plus(u)

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -72,6 +73,15 @@ func budgetMutations() []mutation {
 		of(verify.RuleBounds, "changed: what an attempt cost", func(l log) log {
 			return change(l, 1, func(e *events.StepCompleted) { e.CostMicros = new(int64(-1)) })
 		}),
+		of(verify.RuleBounds, "changed: more tokens than there can be", func(l log) log {
+			return change(l, 1, func(e *events.StepCompleted) { e.Usage.Input = math.MaxInt64 })
+		}),
+		of(verify.RuleBounds, "changed: less than no tokens", func(l log) log {
+			return change(l, 1, func(e *events.StepCompleted) { e.Usage.CacheRead = -1 })
+		}),
+		of(verify.RuleBounds, "changed: more money than can be counted", func(l log) log {
+			return change(l, 1, func(e *events.StepCompleted) { e.CostMicros = new(int64(math.MaxInt64)) })
+		}),
 		of(verify.RuleInterrupts, "moved: an extension behind the request to end", func(l log) log {
 			return l.insert(nth[events.TurnInterruptRequested](l, 1), events.BudgetExtended{Turn: 2, Scope: events.BudgetOfTurn, Unpriced: 0})
 		}),
@@ -80,5 +90,21 @@ func budgetMutations() []mutation {
 			l[s.commit].Cause.Verb = string(protocol.VerbRename)
 			return l
 		}),
+	}
+}
+
+// The first release wrote down whatever a provider counted, and summed it up.
+func TestWhatTheFirstReleaseCountedIsNotJudged(t *testing.T) {
+	t.Parallel()
+	c := begun()
+	c.Answer(events.Text("done"))
+	l := logOf(over(t, c))
+	l = change(l, 1, func(e *events.TurnStarted) { e.Rules = 1 })
+	l = change(l, 1, func(e *events.StepCompleted) { e.Usage = events.Usage{Input: math.MaxInt64, Output: -3} })
+	l = change(l, 1, func(e *events.TurnCompleted) { e.Totals.Usage = events.Usage{Input: math.MinInt64, Output: -3} })
+	for _, v := range check(l.chainOf(t, c.Key()), verify.Options{Idle: true, Schema: schema, Blob: blobs(c)}) {
+		if v.Rule == verify.RuleBounds || v.Rule == verify.RuleOutcomes {
+			t.Errorf("%s", v)
+		}
 	}
 }

@@ -141,5 +141,5 @@ func (u usage) ours() events.Usage {
 	c := u.counted
 	return events.Usage{
 		Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, Reasoning: c.Details.Thinking,
-	}
+	}.Bounded()
 }

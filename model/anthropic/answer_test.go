@@ -20,6 +20,8 @@ func TestCounts(t *testing.T) {
 		{"the output alone", `{"output_tokens":9}`, events.Usage{Input: 36, Output: 9, CacheRead: 64, CacheWrite: 8}},
 		{"all of it again", `{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":3,"cache_creation_input_tokens":4}`, events.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}},
 		{"what was thought is part of the output", `{"output_tokens":9,"output_tokens_details":{"thinking_tokens":5}}`, events.Usage{Input: 36, Output: 9, CacheRead: 64, CacheWrite: 8, Reasoning: 5}},
+		{"less than nothing", `{"input_tokens":-1,"output_tokens":-9,"cache_read_input_tokens":-1,"cache_creation_input_tokens":-1}`, events.Usage{}},
+		{"more than can be", `{"output_tokens":9223372036854775807}`, events.Usage{Input: 36, Output: events.MaxTokens, CacheRead: 64, CacheWrite: 8}},
 		{"null", `null`, events.Usage{Input: 36, Output: 1, CacheRead: 64, CacheWrite: 8}},
 		{"what cannot be read", `{"output_tokens":"many"}`, events.Usage{Input: 36, Output: 1, CacheRead: 64, CacheWrite: 8}},
 	} {

@@ -24,6 +24,8 @@ func TestCounts(t *testing.T) {
 		{"with the choice", `"choices":[{"index":0,"delta":{},"usage":{"prompt_tokens":10,"completion_tokens":5}}]`, events.Usage{Input: 10, Output: 5}},
 		{"a second choice, which nobody asked for", `"choices":[{"index":1,"delta":{"content":"no"}}],"usage":{"prompt_tokens":10,"completion_tokens":5}`, events.Usage{Input: 10, Output: 5}},
 		{"what cannot be read", `"choices":[],"usage":{"prompt_tokens":"many"}`, events.Usage{}},
+		{"less than nothing", `"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":-5,"prompt_tokens_details":{"cached_tokens":-9223372036854775808}}`, events.Usage{Input: 10}},
+		{"more than can be", `"choices":[],"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807,"total_tokens":-1,"completion_tokens_details":{"reasoning_tokens":1}}`, events.Usage{Input: events.MaxTokens, Output: events.MaxTokens, Reasoning: 1}},
 		{"nothing", `"choices":[],"usage":null`, events.Usage{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (u usage) reports() []string {
 }
 
 func (u usage) ours() events.Usage {
-	c := u.last
+	c := u.last.bounded()
 	ours := events.Usage{
 		Output:     c.Completion,
 		CacheRead:  cmp.Or(c.Details.Cached, c.CacheHit, c.Cached),
@@ -66,7 +66,17 @@ func (u usage) ours() events.Usage {
 	if ours.Reasoning > 0 && c.Total == c.Prompt+c.Completion+ours.Reasoning {
 		ours.Output += ours.Reasoning // some count what was thought apart
 	}
-	return ours
+	return ours.Bounded()
+}
+
+// bounded is c with nothing in it that cannot be true, so that it can be reckoned with.
+func (c count) bounded() count {
+	for _, n := range []*int64{
+		&c.Prompt, &c.Completion, &c.Details.Cached, &c.Details.Written, &c.Produced.Reasoning, &c.CacheHit, &c.Cached,
+	} {
+		*n = events.Tokens(*n)
+	}
+	return c
 }
 
 // details collects what came along with the model's thoughts, in its order.
