@@ -315,6 +315,7 @@ func (s *State) failStep(e events.StepFailed) {
 		st.Quick++
 	}
 	s.spent(e.Step, e.Usage, e.CostMicros)
+	s.notAsked(st, e)
 	s.endTitle(e.Step)
 }
 

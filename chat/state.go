@@ -54,16 +54,17 @@ type fields struct {
 	Modes    int               `json:"modes,omitempty"` // how often an approval mode was set
 	Bodies   []body            `json:"bodies,omitempty"`
 	Archived bool              `json:"archived"`
-	Plan     bool              `json:"plan,omitempty"`     // turns are to plan only, from the next one on
-	Allowed  []allowed         `json:"allowed,omitempty"`  // calls that were approved for the whole chat, the newest last
-	Waiting  []input           `json:"waiting,omitempty"`  // in the order they will be taken
-	Past     []*turn           `json:"past,omitempty"`     // ended turns, oldest first
-	Current  *turn             `json:"current,omitempty"`  // the open turn
-	Aside    *step             `json:"aside,omitempty"`    // the step outside of any turn that is under way
-	Asides   int               `json:"asides"`             // how many steps outside of any turn there were
-	Naming   naming            `json:"naming,omitempty"`   // how far it has come to a title
-	Spent    events.Spending   `json:"spent"`              // by all attempts, those outside of any turn too
-	Accepted int               `json:"accepted,omitempty"` // attempts of unknown cost that were accepted for the chat
+	Plan     bool              `json:"plan,omitempty"`      // turns are to plan only, from the next one on
+	Allowed  []allowed         `json:"allowed,omitempty"`   // calls that were approved for the whole chat, the newest last
+	Waiting  []input           `json:"waiting,omitempty"`   // in the order they will be taken
+	Past     []*turn           `json:"past,omitempty"`      // ended turns, oldest first
+	Current  *turn             `json:"current,omitempty"`   // the open turn
+	Aside    *step             `json:"aside,omitempty"`     // the step outside of any turn that is under way
+	Asides   int               `json:"asides"`              // how many steps outside of any turn there were
+	Naming   naming            `json:"naming,omitempty"`    // how far it has come to a title
+	NoTitler string            `json:"no_titler,omitempty"` // the newest model that was to bring one and is none
+	Spent    events.Spending   `json:"spent"`               // by all attempts, those outside of any turn too
+	Accepted int               `json:"accepted,omitempty"`  // attempts of unknown cost that were accepted for the chat
 
 	// Artifacts are how far each artifact has come, in the order of their first
 	// versions.

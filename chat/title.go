@@ -57,11 +57,22 @@ func (s *State) asked(p events.Purpose) {
 	}
 }
 
+// notAsked folds that a request for a title failed as one that was turned away: its
+// model is not configured, or knows none of that name. So nobody was asked for one,
+// and a later turn that names another model may bring one. Who was is not, again: it
+// would be turned away after each turn.
+func (s *State) notAsked(st *step, e events.StepFailed) {
+	if st.Purpose == events.PurposeTitle && s.f.Naming == namingAsked && e.TurnedAway() {
+		s.f.Naming, s.f.NoTitler = "", st.Model
+	}
+}
+
 // nameAfter folds that a turn is completed, after which a model may be asked for a
 // title: once in a chat, if there is something to name it by, and if the chat has
 // anything left to spend. Else a later turn may bring one.
 func (s *State) nameAfter(t *turn) {
-	if s.f.Naming == "" && s.f.Erasure == nil && s.effective(t).Titler != "" && firstText(s.rootOf(t)) != "" && !s.overdrawnAside() {
+	titler := s.effective(t).Titler
+	if s.f.Naming == "" && s.f.Erasure == nil && titler != "" && titler != s.f.NoTitler && firstText(s.rootOf(t)) != "" && !s.overdrawnAside() {
 		s.f.Naming = namingDue
 	}
 }

@@ -195,6 +195,25 @@ func TestS12_WhatIsNoTitle(t *testing.T) {
 	}
 }
 
+// ★ A name that leads nowhere asks nobody: another one may bring the title, once.
+func TestS12_ANameThatLeadsNowhereAsksNobody(t *testing.T) {
+	t.Parallel()
+	s, _ := naming(t, "first of all")
+	wants(t, s.fail(model.Error{Class: events.ClassInvalidRequest, Message: "not configured here"}), "step.failed")
+	s.state = reloaded(t, s.state)
+	s.send("b")
+	wants(t, s.answer(events.Text("c")), "step.completed", "turn.completed") // nor is it asked for after each turn
+	s.command(protocol.Configure{V: 1, Settings: events.Settings{Titler: "other"}})
+	s.send("d")
+	list := s.answer(events.Text("e"))
+	wants(t, list, "step.completed", "turn.completed", "step.requested")
+	if e := find[events.StepRequested](t, list); e.Model != "other" || e.Step != (events.StepID{Step: 2}) || !strings.Contains(s.shown(), "first of all") {
+		t.Errorf("asked %+v, shown %s", e, s.shown())
+	}
+	wants(t, s.answer(events.Text("A title")), "step.completed", "chat.titled")
+	s.answers()
+}
+
 // A failure is the end of it, and harms nothing; only a worker that goes away is
 // followed by another, a few times.
 func TestS12_NoTitleIsInsistedOn(t *testing.T) {
@@ -207,6 +226,13 @@ func TestS12_NoTitleIsInsistedOn(t *testing.T) {
 		if e := find[events.StepFailed](t, list); e.RetryAt != 0 || e.Usage.Input != 3 || len(chat.Owed(s.state)) > 0 {
 			t.Errorf("failed %+v, owed %v", e, chat.Owed(s.state))
 		}
+		s.answers()
+	})
+	t.Run("a failure that was paid for", func(t *testing.T) {
+		t.Parallel()
+		s, _ := naming(t, "a")
+		wants(t, s.fail(model.Error{Class: events.ClassInvalidRequest, Usage: events.Usage{Input: 3}}), "step.failed")
+		s.command(protocol.Configure{V: 1, Settings: events.Settings{Titler: "other"}})
 		s.answers()
 	})
 	t.Run("a worker that goes away, beside a turn that runs with other settings", func(t *testing.T) {

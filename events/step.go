@@ -121,6 +121,12 @@ type StepInterrupted struct {
 	CostMicros *int64 `json:"cost_micros,omitempty"`
 }
 
+// TurnedAway reports whether the model refused the request itself, or there is no
+// such model: nobody has worked on it.
+func (e StepFailed) TurnedAway() bool {
+	return e.Class == ClassInvalidRequest && e.Usage == Usage{} && (e.CostMicros == nil || *e.CostMicros == 0)
+}
+
 // EventType implements [Event].
 func (StepRequested) EventType() Type { return "step.requested.v1" }
 func (StepRequested) sealed()         {}

@@ -43,6 +43,22 @@ func untitledStory(t *testing.T) *chatgen.Chat {
 	return over(t, c)
 }
 
+// awayTitleStory is a chat for which a title is asked for where nobody is, and once
+// more of another model.
+func awayTitleStory(t *testing.T) *chatgen.Chat {
+	t.Helper()
+	c := chatgen.New(ann)
+	c.Create(events.Settings{Titler: "nobody"})
+	c.Send("one")
+	c.Answer(events.Text("first answer"))
+	c.Fail(events.ClassInvalidRequest)
+	c.Command(protocol.Configure{V: protocol.Version, Settings: events.Settings{Titler: "large"}})
+	c.Send("two")
+	c.Answer(events.Text("second answer"))
+	c.Answer(events.Text("a title"))
+	return over(t, c)
+}
+
 // stoppedTitleStory is a chat for which a title is asked for, and given up for a
 // summary.
 func stoppedTitleStory(t *testing.T) *chatgen.Chat {
@@ -102,6 +118,15 @@ func titleMutations() []mutation {
 			l = change(l, 2, func(e *events.StepCompleted) { e.Parts[0].Text = "a b c d e f g h i" })
 			return change(l, 1, func(e *titled) { e.Title = "a b c d e f g h i" })
 		}),
+		{verify.RuleSteps, "changed: a title is asked for twice, though somebody had worked on it", awayTitleStory, func(l log) log {
+			return change(l, 1, func(e *events.StepFailed) { e.Usage.Input = 1 })
+		}},
+		{verify.RuleSteps, "changed: a title is asked for twice where nobody is", awayTitleStory, func(l log) log {
+			l = change(l, 4, func(e *step) { e.Model = "nobody" })
+			return change(l, 2, func(e *events.TurnStarted) {
+				e.Settings = l.at(nth[events.TurnStarted](l, 1)).(events.TurnStarted).Settings
+			})
+		}},
 		{verify.RuleAttempts, "changed: a title is tried again", untitledStory, func(l log) log {
 			return change(l, 1, func(e *events.StepFailed) { e.RetryAt = chatgen.Start.Add(events.MaxBackoff) })
 		}},

@@ -247,6 +247,9 @@ func (h *history) stepFailed(e events.StepFailed) {
 	}
 	s.phase, s.class, s.retryAt = stepFailed, e.Class, e.RetryAt
 	h.pays(e.Step, e.Usage, e.CostMicros)
+	if s.purpose == events.PurposeTitle {
+		h.titleFailed(e)
+	}
 	if e.Class.Interrupted() {
 		s.interrupted++
 	}

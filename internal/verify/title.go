@@ -15,10 +15,12 @@ type naming struct {
 	asked Place // where a model was first asked for one
 
 	model, pool string // who was asked
+	away        string // the newest model that turned the request away
 }
 
 // titleStep judges I6 for a step that is to bring a title: it is asked for once in a
-// chat without one, where a turn is completed, by the model that this turn names.
+// chat without one, where a turn is completed, of the model that this turn names; once
+// more of another one if that was turned away.
 func (h *history) titleStep(e events.StepRequested) {
 	if e.Step.Turn != 0 {
 		h.breaks(RuleSteps, Place{}, "step %s is to bring a title, inside of a turn", e.Step)
@@ -39,6 +41,8 @@ func (h *history) titleStep(e events.StepRequested) {
 		h.breaks(RuleSteps, Place{}, "step %s asks for a title, and the chat has one", e.Step)
 	case h.turn != nil || !last.completed || last.at != h.here:
 		h.breaks(RuleSteps, last.at, "step %s asks for a title where no turn is completed", e.Step)
+	case e.Model != "" && e.Model == h.naming.away:
+		h.breaks(RuleSteps, last.at, "step %s asks model %q for a title, which has turned that away", e.Step, e.Model)
 	case last.settings != nil && (last.settings.Titler == "" || e.Model != last.settings.Titler || e.Pool != last.settings.TitlerPool):
 		h.breaks(RuleSteps, last.at, "step %s asks model %q of pool %q for a title, turn %d names %q of %q",
 			e.Step, e.Model, e.Pool, last.number, last.settings.Titler, last.settings.TitlerPool)
@@ -47,6 +51,14 @@ func (h *history) titleStep(e events.StepRequested) {
 		h.breaks(RuleSteps, Place{}, "step %s is to bring a title, and not of what its branch begins with", e.Step)
 	}
 	h.naming.asked, h.naming.model, h.naming.pool = h.here, e.Model, e.Pool
+}
+
+// titleFailed takes a step that was to bring a title: one that was turned away has
+// asked nobody.
+func (h *history) titleFailed(e events.StepFailed) {
+	if e.TurnedAway() {
+		h.naming.asked, h.naming.away = Place{}, h.naming.model
+	}
 }
 
 // chatTitled judges I6 for a title that a model proposed: it is what that said, just
