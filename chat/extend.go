@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -134,8 +135,8 @@ func (s State) timeLeft() (protocol.TimerName, events.Time, bool) {
 
 // decideExtend gives a turn or its chat more to spend.
 func decideExtend(s State, b protocol.Extend, c Command, at events.Time) Decision {
-	if wrong := wrongBudget(b.Add); wrong != "" {
-		return rejected(c, events.CodeBadCommand, "add."+wrong, "")
+	if wrong := wrongBudget("add.", b.Add); len(wrong) > 0 {
+		return rejected(c, events.CodeBadCommand, strings.Join(wrong, "; "), "")
 	}
 	turn, running := s.Running()
 	switch {
@@ -183,8 +184,10 @@ func (s State) chatBudget() events.Budget {
 	return ofChat
 }
 
-// wrongBudget says what is wrong with the bounds of a budget, or nothing.
-func wrongBudget(b events.Budget) string {
+// wrongBudget says what is wrong with the bounds of a budget, each beginning with
+// its place behind that of the budget. Zero is none of them: it says nothing.
+func wrongBudget(place string, b events.Budget) []string {
+	var wrong []string
 	for _, bound := range []struct {
 		name     string
 		of, most int64
@@ -194,29 +197,28 @@ func wrongBudget(b events.Budget) string {
 		{"time_ms", b.TimeMS, events.MaxBudgetTime.Milliseconds()},
 	} {
 		if bound.of < events.Unlimited || bound.of > bound.most {
-			return fmt.Sprintf("%s: want %d to %d", bound.name, events.Unlimited, bound.most)
+			wrong = append(wrong, fmt.Sprintf("%s%s: want 1 to %d, or %d for none", place, bound.name, bound.most, events.Unlimited))
 		}
 	}
-	return ""
+	return wrong
 }
 
-// wrongBudgets says what is wrong with those among settings.
-func wrongBudgets(s events.Settings) string {
+// wrongBudgets says everything that is wrong with the budgets among settings, each
+// beginning with its place.
+func wrongBudgets(s events.Settings) []string {
+	var wrong []string
 	if s.Budget != nil {
-		if wrong := wrongBudget(*s.Budget); wrong != "" {
-			return "budget." + wrong
+		wrong = wrongBudget("budget.", *s.Budget)
+	}
+	if s.ChatBudget != nil {
+		ofChat := *s.ChatBudget
+		if ofChat.TimeMS != 0 {
+			wrong = append(wrong, "chat_budget.time_ms: a chat has no bound of time")
+			ofChat.TimeMS = 0
 		}
+		wrong = append(wrong, wrongBudget("chat_budget.", ofChat)...)
 	}
-	if s.ChatBudget == nil {
-		return ""
-	}
-	if s.ChatBudget.TimeMS != 0 {
-		return "chat_budget.time_ms: a chat has no bound of time"
-	}
-	if wrong := wrongBudget(*s.ChatBudget); wrong != "" {
-		return "chat_budget." + wrong
-	}
-	return ""
+	return wrong
 }
 
 // limits takes a budget out of settings; what is without a bound is left out.

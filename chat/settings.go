@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/everturn/everturn/events"
 )
@@ -16,58 +17,63 @@ const MaxTools = 128
 // maxModelBytes bounds the name of a model.
 const maxModelBytes = 128
 
-// InvalidSettings says what is wrong with settings, beginning with the place, or
-// nothing. It does not ask whether a model or tool exists: that may change until
-// the turn starts.
-func InvalidSettings(s events.Settings) string {
+// InvalidSettings is what [WrongSettings] says, in one text; empty if nothing is wrong.
+func InvalidSettings(s events.Settings) string { return strings.Join(WrongSettings(s), "; ") }
+
+// WrongSettings says everything that is wrong with settings, each beginning with the
+// place. It does not ask whether a model or tool exists: that may change until the
+// turn starts.
+func WrongSettings(s events.Settings) []string {
+	var wrong []string
+	add := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	if s.Agent != "" {
 		if err := events.ValidateAgent(s.Agent); err != nil {
-			return "agent: " + err.Error()
+			add("agent: %v", err)
 		}
 	}
 	switch s.Approval {
 	case "", events.ApprovalAsk, events.ApprovalAuto, events.ApprovalFull:
 	default:
-		return fmt.Sprintf("approval: %.20q, want ask, auto or full", s.Approval)
+		add("approval: %.20q, want ask, auto or full", s.Approval)
 	}
-	if len(s.Model) > maxModelBytes || events.RepairText(s.Model) != s.Model {
-		return fmt.Sprintf("model: want at most %d bytes of plain text", maxModelBytes)
-	}
-	if len(s.Reviewer) > maxModelBytes || events.RepairText(s.Reviewer) != s.Reviewer {
-		return fmt.Sprintf("reviewer: want at most %d bytes of plain text", maxModelBytes)
-	}
-	if len(s.Titler) > maxModelBytes || events.RepairText(s.Titler) != s.Titler {
-		return fmt.Sprintf("titler: want at most %d bytes of plain text", maxModelBytes)
+	for _, of := range []struct{ place, name string }{{"model", s.Model}, {"reviewer", s.Reviewer}, {"titler", s.Titler}} {
+		if len(of.name) > maxModelBytes || events.RepairText(of.name) != of.name {
+			add("%s: want at most %d bytes of plain text", of.place, maxModelBytes)
+		}
 	}
 	if len(s.System) > maxSystemBytes {
-		return fmt.Sprintf("system: %d bytes, at most %d are allowed", len(s.System), maxSystemBytes)
-	}
-	if events.RepairText(s.System) != s.System {
-		return "system: has characters that are not text"
+		add("system: %d bytes, at most %d are allowed", len(s.System), maxSystemBytes)
+	} else if events.RepairText(s.System) != s.System {
+		add("system: has characters that are not text")
 	}
 	if s.Tools != nil && len(*s.Tools) > MaxTools {
-		return fmt.Sprintf("tools: %d names, at most %d are allowed", len(*s.Tools), MaxTools)
+		add("tools: %d names, at most %d are allowed", len(*s.Tools), MaxTools)
 	}
 	if s.ClientTools != nil {
-		if wrong := wrongClientTools(*s.ClientTools); wrong != "" {
-			return wrong
+		if of := wrongClientTools(*s.ClientTools); of != "" {
+			add("%s", of)
 		}
 	}
-	if wrong := wrongBudgets(s); wrong != "" {
-		return wrong
+	wrong = append(wrong, wrongBudgets(s)...)
+	if s.Limits != nil {
+		wrong = append(wrong, wrongLimits(*s.Limits)...)
 	}
-	if l := s.Limits; l != nil {
-		if l.Steps < 0 || l.Steps > events.MaxStepsPerTurn {
-			return fmt.Sprintf("limits.steps: want 0 to %d", events.MaxStepsPerTurn)
-		}
-		if l.OutputTokens < 0 {
-			return "limits.output_tokens: want 0 or more"
-		}
-		if most := events.MaxApprovalTime.Milliseconds(); l.ApprovalMS < 0 || l.ApprovalMS > most {
-			return fmt.Sprintf("limits.approval_ms: want 0 to %d", most)
-		}
+	return wrong
+}
+
+// wrongLimits says what is wrong with limits.
+func wrongLimits(l events.Limits) []string {
+	var wrong []string
+	if l.Steps < 0 || l.Steps > events.MaxStepsPerTurn {
+		wrong = append(wrong, fmt.Sprintf("limits.steps: want 0 to %d", events.MaxStepsPerTurn))
 	}
-	return ""
+	if l.OutputTokens < 0 {
+		wrong = append(wrong, "limits.output_tokens: want 0 or more")
+	}
+	if most := events.MaxApprovalTime.Milliseconds(); l.ApprovalMS < 0 || l.ApprovalMS > most {
+		wrong = append(wrong, fmt.Sprintf("limits.approval_ms: want 0 to %d", most))
+	}
+	return wrong
 }
 
 // invalidWishes is [InvalidSettings] for those of a single input.

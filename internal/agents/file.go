@@ -41,11 +41,59 @@ type Agent struct {
 	ChatBudget *Budget `yaml:"chat_budget,omitempty"` // of all turns of a chat
 }
 
-// Budget is what may be spent, as [events.Budget] says.
+// Budget is what may be spent, as [events.Budget] says; nil is nothing said of a bound.
 type Budget struct {
-	Tokens     int64 `yaml:"tokens,omitempty"`
-	CostMicros int64 `yaml:"cost_micros,omitempty"`
-	TimeMS     int64 `yaml:"time_ms,omitempty"`
+	Tokens     *int64 `yaml:"tokens,omitempty"`
+	CostMicros *int64 `yaml:"cost_micros,omitempty"`
+	TimeMS     *int64 `yaml:"time_ms,omitempty"`
+}
+
+// check refuses a bound of 0: elsewhere that says nothing of it, and whoever writes it
+// down means something.
+func (b *Budget) check(read *yamlfile.File, path, place string) {
+	if b == nil {
+		return
+	}
+	for _, bound := range []struct {
+		name string
+		of   *int64
+	}{{"tokens", b.Tokens}, {"cost_micros", b.CostMicros}, {"time_ms", b.TimeMS}} {
+		if bound.of != nil && *bound.of == 0 {
+			read.Wrong(path+"."+bound.name, "%s.%s: 0 is no bound: %d is none, and without the key others say", place, bound.name, events.Unlimited)
+		}
+	}
+}
+
+// settings is the budget as chats have it; nil if it says nothing.
+func (b *Budget) settings() *events.Budget {
+	if b == nil {
+		return nil
+	}
+	said := func(n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	budget := events.Budget{Tokens: said(b.Tokens), CostMicros: said(b.CostMicros), TimeMS: said(b.TimeMS)}
+	if budget == (events.Budget{}) {
+		return nil
+	}
+	return &budget
+}
+
+// budgetOf is a budget as files have it; nil if it says nothing.
+func budgetOf(b *events.Budget) *Budget {
+	if b == nil || *b == (events.Budget{}) {
+		return nil
+	}
+	said := func(n int64) *int64 {
+		if n == 0 {
+			return nil
+		}
+		return &n
+	}
+	return &Budget{Tokens: said(b.Tokens), CostMicros: said(b.CostMicros), TimeMS: said(b.TimeMS)}
 }
 
 // Limits bound a turn, as [events.Limits] do.
@@ -61,12 +109,7 @@ func (a Agent) Settings() events.Settings {
 	if a.Limits != nil {
 		s.Limits = new(events.Limits(*a.Limits))
 	}
-	if a.Budget != nil {
-		s.Budget = new(events.Budget(*a.Budget))
-	}
-	if a.ChatBudget != nil {
-		s.ChatBudget = new(events.Budget(*a.ChatBudget))
-	}
+	s.Budget, s.ChatBudget = a.Budget.settings(), a.ChatBudget.settings()
 	return s
 }
 
@@ -76,12 +119,7 @@ func Of(name string, s events.Settings) Agent {
 	if s.Limits != nil {
 		a.Limits = new(Limits(*s.Limits))
 	}
-	if s.Budget != nil {
-		a.Budget = new(Budget(*s.Budget))
-	}
-	if s.ChatBudget != nil {
-		a.ChatBudget = new(Budget(*s.ChatBudget))
-	}
+	a.Budget, a.ChatBudget = budgetOf(s.Budget), budgetOf(s.ChatBudget)
 	return a
 }
 
@@ -121,10 +159,12 @@ func check(read *yamlfile.File, path string, a Agent) {
 	if err := events.ValidateAgent(a.Name); err != nil {
 		read.Wrong(path+".name", "%v", err)
 	}
-	if wrong := chat.InvalidSettings(a.Settings()); wrong != "" {
-		place, message, _ := strings.Cut(wrong, ": ")
-		read.Wrong(path+"."+place, "%s", message)
+	for _, wrong := range chat.WrongSettings(a.Settings()) {
+		place, _, _ := strings.Cut(wrong, ": ")
+		read.Wrong(path+"."+place, "%s", wrong)
 	}
+	a.Budget.check(read, path+".budget", "budget")
+	a.ChatBudget.check(read, path+".chat_budget", "chat_budget")
 	if b, err := Format([]Agent{a}); err != nil || len(b) > maxAgentBytes {
 		read.Wrong(path, "larger than %d bytes", maxAgentBytes)
 	}

@@ -82,9 +82,9 @@ func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 		{"no name", "agents:\n  - model: b\n", "a.yaml:2:5: want 1 to 64 of a-z"},
 		{"a name that is none", "agents:\n  - name: A b\n", "a.yaml:2:11: want 1 to 64 of a-z"},
 		{"a name that is taken", "agents:\n  - name: a\n  - name: a\n", "a.yaml:3:11: the name is taken"},
-		{"no such mode", "agents:\n  - name: a\n    approval: maybe\n", "a.yaml:3:15: \"maybe\", want ask, auto or full"},
-		{"a limit that is none", "agents:\n  - name: a\n    limits:\n      steps: -1\n", "a.yaml:4:14: want 0 to"},
-		{"too much of it", "agents:\n  - name: a\n    system: " + strings.Repeat("x", 70_000) + "\n", "a.yaml:3:13: 70000 bytes, at most"},
+		{"no such mode", "agents:\n  - name: a\n    approval: maybe\n", "a.yaml:3:15: approval: \"maybe\", want ask, auto or full"},
+		{"a limit that is none", "agents:\n  - name: a\n    limits:\n      steps: -1\n", "a.yaml:4:14: limits.steps: want 0 to"},
+		{"too much of it", "agents:\n  - name: a\n    system: " + strings.Repeat("x", 70_000) + "\n", "a.yaml:3:13: system: 70000 bytes, at most"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -92,5 +92,36 @@ func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 				t.Errorf("got  %.200v\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// Who applies a file gets to know all that is wrong with it, by the keys.
+func TestEachWrongBoundIsTold(t *testing.T) {
+	t.Parallel()
+	_, err := agents.Parse("a.yaml", []byte("agents:\n  - name: a\n    approval: maybe\n    budget: {tokens: -2, cost_micros: 0, time_ms: 99999999999}\n    chat_budget: {tokens: -3, time_ms: 5}\n"))
+	if err == nil {
+		t.Fatal("taken")
+	}
+	for _, want := range []string{
+		`3:15: approval: "maybe", want ask, auto or full`, "4:22: budget.tokens: want 1 to 9007199254740992, or -1 for none", "budget.cost_micros: 0 is no bound",
+		"budget.time_ms: want 1 to 2592000000, or -1 for none", "chat_budget.time_ms: a chat has no bound of time", "chat_budget.tokens: want 1 to",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("said %v\nwant %s", err, want)
+		}
+	}
+}
+
+func TestABudgetThatSaysNothingIsNone(t *testing.T) {
+	t.Parallel()
+	list, err := agents.Parse("a.yaml", []byte("agents:\n  - name: a\n    budget: {}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := list[0].Settings(); s.Budget != nil {
+		t.Errorf("read as %+v", s.Budget)
+	}
+	if text, err := agents.Format([]agents.Agent{agents.Of("a", events.Settings{Budget: &events.Budget{}})}); err != nil || strings.Contains(string(text), "budget") {
+		t.Errorf("%v: %s", err, text)
 	}
 }
