@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -36,22 +35,21 @@ type budgetValue struct{ budget *events.Budget }
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (b *budgetValue) UnmarshalText(text []byte) error {
 	read := events.Budget{}
+	bounds := map[string]*int64{"tokens": &read.Tokens, "cost": &read.CostMicros, "time": &read.TimeMS}
 	for word := range strings.SplitSeq(string(text), ",") {
 		name, value, _ := strings.Cut(word, "=")
+		of := bounds[name]
+		if of == nil {
+			return fmt.Errorf("%q is no bound: want tokens=N, cost=N or time=DURATION", word)
+		}
+		if *of != 0 {
+			return fmt.Errorf("%s is named twice", name)
+		}
 		n, err := boundIn(name, value)
 		if err != nil {
 			return fmt.Errorf("%q: %w", word, err)
 		}
-		switch name {
-		case "tokens":
-			read.Tokens = n
-		case "cost":
-			read.CostMicros = n
-		case "time":
-			read.TimeMS = n
-		default:
-			return fmt.Errorf("%q is no bound: want tokens, cost or time", name)
-		}
+		*of = n
 	}
 	b.budget = &read
 	return nil
@@ -64,14 +62,14 @@ func boundIn(name, value string) (int64, error) {
 	}
 	if name == "time" {
 		d, err := time.ParseDuration(value)
-		if err != nil || d < time.Millisecond {
-			return 0, errors.New("want a duration, such as 10m")
+		if err != nil || d < time.Millisecond || d > events.MaxBudgetTime {
+			return 0, fmt.Errorf("want a duration of 1ms to %dh, such as 10m, or %s", int(events.MaxBudgetTime.Hours()), noBound)
 		}
 		return d.Milliseconds(), nil
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || n <= 0 {
-		return 0, errors.New("want a number above 0")
+	if err != nil || n <= 0 || n > events.MaxBudget {
+		return 0, fmt.Errorf("want a whole number from 1 to %d, or %s", int64(events.MaxBudget), noBound)
 	}
 	return n, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/everturn/everturn/events"
@@ -42,10 +43,17 @@ func TestABudgetAsPeopleWriteIt(t *testing.T) {
 			t.Errorf("%s is read as %+v, %v", text, b.budget, err)
 		}
 	}
-	for _, text := range []string{"", "tokens", "tokens=", "tokens=0", "tokens=-1", "tokens=x", "steps=1", "time=10", "time=1us", "cost=1,,"} {
+	const number = "want a whole number from 1 to 9007199254740992, or none"
+	for text, want := range map[string]string{
+		"": "is no bound: want tokens=N", "steps=1": "is no bound", "cost=1,,": `"" is no bound`, "5": "is no bound",
+		"tokens": number, "tokens=": number, "tokens=0": number, "tokens=-1": number, "tokens=x": number, "cost=1.5": number,
+		"cost=99999999999999999999": number, "tokens=9007199254740993": number,
+		"time=10": "want a duration of 1ms to 720h", "time=1us": "want a duration", "time=99999999h": "want a duration of 1ms to 720h", "time=721h": "720h",
+		"tokens=1,tokens=2": "tokens is named twice", "time=none,cost=1,time=none": "time is named twice",
+	} {
 		var b budgetValue
-		if err := b.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is read as %+v", text, b.budget)
+		if err := b.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is read as %+v: %v, want %q", text, b.budget, err, want)
 		}
 	}
 }
