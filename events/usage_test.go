@@ -17,7 +17,10 @@ func TestCountsAreWithinWhatCanBeTrue(t *testing.T) {
 		t.Errorf("%d tokens in all", got)
 	}
 	for _, tt := range []struct{ said, want *int64 }{
-		{nil, nil}, {new(int64(-1)), nil}, {new(int64(0)), new(int64(0))}, {new(int64(7)), new(int64(7))},
+		{nil, nil},
+		{new(int64(-1)), nil},
+		{new(int64(0)), new(int64(0))},
+		{new(int64(7)), new(int64(7))},
 		{new(int64(math.MaxInt64)), new(int64(events.MaxSum))},
 	} {
 		if got := events.Cost(tt.said); (got == nil) != (tt.want == nil) || got != nil && *got != *tt.want {

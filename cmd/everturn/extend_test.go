@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,6 +31,35 @@ func TestABudgetIsReachedAndExtended(t *testing.T) {
 	if r := b.command("", "replay", "c1"); r.code != 0 {
 		t.Errorf("replay: code %d\n%s", r.code, r.out)
 	}
+}
+
+// Rule: S1.1.6.
+func TestNoCountGoesRoundABudget(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "script.yaml")
+	if err := os.WriteFile(script, []byte(`
+rules:
+  - when: {step: 3}
+    answer: [{text: done}]
+  - usage: {input: 9223372036854775807, output: 1}
+    answer: [{call: {name: current_time, arguments: '{}'}}]
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := devWith(t, "--script", script)
+	b.must("send", "--chat", "c1", "--budget", "tokens=10", "what time is it?")
+	log := ""
+	for !strings.Contains(log, "budget.reached.v1") {
+		if log = b.must("log", "c1").out; strings.Count(log, "step.completed.v1") > 1 {
+			t.Fatalf("more was asked:\n%s", log)
+		}
+	}
+	b.must("interrupt", "c1")
+	b.must("tail", "c1", "--until-idle")
+	if r := b.command("", "verify"); r.code != 0 {
+		t.Errorf("verify: code %d\n%s", r.code, r.out)
+	}
+	says(t, "the transcript", b.must("transcript", "c1").out, "1099511627776 tokens in")
 }
 
 func TestABudgetAsPeopleWriteIt(t *testing.T) {

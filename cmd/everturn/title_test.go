@@ -47,6 +47,15 @@ func TestS12_AChatGetsATitle(t *testing.T) {
 		t.Errorf("a model is asked for a title though none is to:\n%s", log)
 	}
 	says(t, "the transcript of a chat without one", b.must("transcript", "c2").out, "plan another")
+
+	b.must("send", "--chat", "c3", "--titler", "nosuchmodel", "plan a third")
+	for !strings.Contains(b.must("log", "c3").out, "step.failed.v1") {
+		continue // nobody of that name can be asked
+	}
+	b.must("send", "--chat", "c3", "and go on")
+	for !strings.Contains(b.must("log", "c3").out, "chat.titled.v1") {
+		continue // so another one is
+	}
 	if r := b.command("", "verify"); r.code != 0 {
 		t.Errorf("verify: code %d\n%s", r.code, r.out)
 	}
