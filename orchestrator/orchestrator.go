@@ -186,20 +186,18 @@ func (o *Orchestrator) toolsKnown() bool {
 func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.WaitGroup, busy *workers.Group) {
 	var takers sync.WaitGroup
 	takers.Go(func() {
-		o.take(taking, "commands", newSlots(o.cfg.Mailboxes), o.bus.Commands.Fetch, func(d protocol.Delivery, done func()) {
-			o.takeCommand(working, d, done)
+		o.take(taking, working, "commands", newSlots(o.cfg.Mailboxes), o.bus.Commands.Fetch, o.takeCommand)
+	})
+	takers.Go(func() {
+		o.take(taking, working, "timers", newSlots(o.cfg.Timers), o.bus.Timers.FetchDue, func(ctx context.Context, d protocol.Delivery, done func()) {
+			o.takeTimer(ctx, d, busy, done)
 		})
 	})
 	takers.Go(func() {
-		o.take(taking, "timers", newSlots(o.cfg.Timers), o.bus.Timers.FetchDue, func(d protocol.Delivery, done func()) {
-			o.takeTimer(working, d, busy, done)
-		})
-	})
-	takers.Go(func() {
-		o.take(taking, "words between chats", newSlots(wordsAtOnce), o.bus.Work.FetchChat, func(d protocol.Delivery, done func()) {
+		o.take(taking, working, "words between chats", newSlots(wordsAtOnce), o.bus.Work.FetchChat, func(ctx context.Context, d protocol.Delivery, done func()) {
 			busy.Go(func() {
 				defer done()
-				o.handleWord(working, d)
+				o.handleWord(ctx, d)
 			})
 		})
 	})
@@ -211,10 +209,10 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 			return o.bus.Work.FetchModel(ctx, pool, limit)
 		}
 		takers.Go(func() {
-			o.take(taking, "model attempts", newSlots(o.cfg.Pools[pool]), fetch, func(d protocol.Delivery, done func()) {
+			o.take(taking, working, "model attempts", newSlots(o.cfg.Pools[pool]), fetch, func(ctx context.Context, d protocol.Delivery, done func()) {
 				busy.Go(func() {
 					defer done()
-					o.handleAttempt(working, d)
+					o.handleAttempt(ctx, d)
 				})
 			})
 		})
@@ -232,11 +230,12 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 	takers.Wait()
 }
 
-// take fetches messages while there is room for them, until ctx ends. handle
-// must not block; it calls done when it is through with the message.
+// take fetches messages while there is room for them, until ctx ends. handle, which
+// gets working with the message in it, must not block; it calls done when it is
+// through with the message.
 func (o *Orchestrator) take(
-	ctx context.Context, what string, room slots,
-	fetch func(context.Context, int) ([]protocol.Delivery, error), handle func(d protocol.Delivery, done func()),
+	ctx, working context.Context, what string, room slots,
+	fetch func(context.Context, int) ([]protocol.Delivery, error), handle func(ctx context.Context, d protocol.Delivery, done func()),
 ) {
 	for {
 		free := room.take(ctx)
@@ -246,7 +245,7 @@ func (o *Orchestrator) take(
 		deliveries, err := fetch(ctx, free)
 		room.free(max(free-len(deliveries), 0))
 		for _, d := range deliveries {
-			handle(d, func() { room.free(1) })
+			handle(protocol.WithDelivery(working, d), d, func() { room.free(1) })
 		}
 		if err != nil && ctx.Err() == nil {
 			o.log.Warn("cannot fetch "+what, "error", err)

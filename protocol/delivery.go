@@ -26,6 +26,21 @@ type Delivery interface {
 	Later(ctx context.Context, delay time.Duration) error // deliver again after delay; 0 is at once
 }
 
+// handled is the key of the delivery in a context.
+type handled struct{}
+
+// WithDelivery is the context of all that is done because of d. Two messages of one
+// chat ask ports for the same things at the same time: this tells whose a request is.
+func WithDelivery(ctx context.Context, d Delivery) context.Context {
+	return context.WithValue(ctx, handled{}, d)
+}
+
+// DeliveryOf is the delivery because of which something is done in ctx, if it is one.
+func DeliveryOf(ctx context.Context) (d Delivery, ok bool) {
+	d, ok = ctx.Value(handled{}).(Delivery)
+	return d, ok
+}
+
 // Stored is one message as it lies in a stream.
 type Stored struct {
 	Subject  string
