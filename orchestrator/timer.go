@@ -41,7 +41,7 @@ func (o *Orchestrator) takeTimer(ctx context.Context, d protocol.Delivery, busy 
 		})
 	}
 	name, err := protocol.ParseTimerName(t.Name)
-	if err != nil || name.Kind != protocol.TimerEnd && name.Kind != protocol.TimerDeadline {
+	if err != nil || o.leavesNone(t, name) {
 		fire()
 		return
 	}
@@ -53,6 +53,16 @@ func (o *Orchestrator) takeTimer(ctx context.Context, d protocol.Delivery, busy 
 		}
 		fire()
 	})
+}
+
+// leavesNone reports whether it is known, without asking anybody, that the timer leaves
+// no child alone. Of most it is: they take no goroutine, and their turns as they came.
+func (o *Orchestrator) leavesNone(t protocol.Timer, name protocol.TimerName) bool {
+	if name.Kind != protocol.TimerEnd && name.Kind != protocol.TimerDeadline {
+		return true
+	}
+	e, ok := o.cache.get(t.Key())
+	return ok && e.state.Rev() >= t.Rev && len(e.state.Abandoned(name)) == 0
 }
 
 // fireTimer does what the timer was set for. That it came means that it is due.
