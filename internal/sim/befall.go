@@ -32,7 +32,7 @@ func (r *run) befall() bool {
 	if r.plan.on[faultDelay] && chance(r.chances, r.plan.delay) {
 		if d := r.shortWhile(); r.happens(faultDelay) {
 			r.trace.add("time passes", d.String())
-			time.Sleep(d)
+			r.sleep(d)
 			return true
 		}
 		return false

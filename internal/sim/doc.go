@@ -7,6 +7,14 @@
 // anything more by itself. So there is exactly one order of things for a seed,
 // and a seed that fails will fail again.
 //
+// What a process does by itself is done by several goroutines, and which of them
+// runs first is not the simulation's choice. It makes no difference as long as those
+// that run in one instant can be told apart by what they ask of the bus: by the
+// operation, by the way of the code that came to it, and by the message because of
+// which it is done. And things that take time end in instants of their own: what a
+// model or a tool takes is never a whole number of milliseconds, and operations whose
+// contexts end at once fail one after the other.
+//
 // In a run clients say and stop things at odd moments, models answer, fail,
 // fall silent or break off, tools work, hang or panic; operations are refused,
 // or done without an answer, or done much later; messages come twice, late or

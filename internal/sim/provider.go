@@ -85,6 +85,10 @@ func (p *provider) Stream(ctx context.Context, r model.Request) iter.Seq2[model.
 		digest := events.DigestOf(r.Canonical())
 		n, bad := p.note(digest, !large(r))
 		draw := numbered(p.seed, "model "+string(digest), n)
+		if !pause(ctx, aside(p.seed, "model "+string(digest), n)) {
+			yield(model.Delta{}, &model.Error{Class: events.ClassCancelled, Message: "cancelled", Err: ctx.Err()})
+			return
+		}
 		if chance(draw, bad) {
 			p.fail(ctx, draw, yield)
 			return
@@ -244,6 +248,13 @@ const largeOnceIn = 60
 // filler is text that is too large to stand in a log.
 func filler(draw *rand.Rand) string {
 	return strings.Repeat(fmt.Sprintf("word %d ", draw.IntN(10)), events.MaxInlineBytes/6+draw.IntN(1000))
+}
+
+// aside is a time so short that it changes nothing but this: what then takes whole
+// milliseconds does not end in the very instant in which those who wait for it look
+// at the clock again. Of two things that happen in one instant neither is the first.
+func aside(seed uint64, name string, n int) time.Duration {
+	return time.Duration(1 + numbered(seed, "aside "+name, n).Int64N(int64(time.Microsecond)))
 }
 
 // pause waits for d, and says whether it passed.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/everturn/everturn/internal/membus"
+	"github.com/everturn/everturn/protocol"
 )
 
 // scheduler implements [membus.Gate]: it holds every operation back until the
@@ -22,6 +23,7 @@ type scheduler struct {
 	counters map[string]int
 	names    map[uintptr]string // of functions, by program counter
 	wake     chan struct{}      // there is a new operation
+	ended    chan struct{}      // there is one whose context has ended
 	paused   func(process string) bool
 }
 
@@ -30,24 +32,26 @@ type operation struct {
 	*membus.Op
 	key     string
 	from    uint64 // the way by which the process's code came to it
-	number  int    // of those with the same key and way, in the order they came
+	cause   string // the message because of which it is done, if it is one
+	number  int    // of those with the same key, way and cause, in the order they came
 	granted chan membus.Fate
 	effect  func() // of one whose sender waits no longer
 	expired error  // its context ended while its process stood still
+	ended   error  // its context ended
 }
 
 func newScheduler() *scheduler {
-	return &scheduler{counters: map[string]int{}, names: map[uintptr]string{}, wake: make(chan struct{}, 1)}
+	return &scheduler{counters: map[string]int{}, names: map[uintptr]string{}, wake: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
 }
 
-func (s *scheduler) add(op *membus.Op, effect func()) *operation {
+func (s *scheduler) add(op *membus.Op, cause string, effect func()) *operation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := &operation{
-		Op: op, key: op.Process.Name + " " + op.Kind + " " + op.Subject, granted: make(chan membus.Fate, 1), effect: effect,
+		Op: op, key: op.Process.Name + " " + op.Kind + " " + op.Subject, granted: make(chan membus.Fate, 1), cause: cause, effect: effect,
 	}
 	o.from = s.way()
-	counter := o.key + strconv.FormatUint(o.from, 36)
+	counter := o.key + strconv.FormatUint(o.from, 36) + o.cause
 	s.counters[counter]++
 	o.number = s.counters[counter]
 	at, _ := slices.BinarySearchFunc(s.pending, o, compareOperations)
@@ -60,7 +64,7 @@ func (s *scheduler) add(op *membus.Op, effect func()) *operation {
 }
 
 func compareOperations(a, b *operation) int {
-	return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.from, b.from), a.number-b.number)
+	return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.from, b.from), strings.Compare(a.cause, b.cause), a.number-b.number)
 }
 
 // maxFrames is how much of a call stack tells ways apart.
@@ -91,51 +95,70 @@ func (s *scheduler) remove(o *operation) {
 	s.pending = slices.DeleteFunc(s.pending, func(other *operation) bool { return other == o })
 }
 
+// causeOf names the message because of which something is done. Several that are
+// handed over at once, of one chat, are handled side by side in the same way.
+func causeOf(ctx context.Context) string {
+	d, ok := protocol.DeliveryOf(ctx)
+	if !ok {
+		return ""
+	}
+	return d.Subject() + " " + strconv.FormatUint(d.Sequence(), 10)
+}
+
 // Enter implements [membus.Gate].
 func (s *scheduler) Enter(ctx context.Context, op *membus.Op) (membus.Fate, error) {
-	o := s.add(op, nil)
+	o := s.add(op, causeOf(ctx), nil)
 	select {
 	case fate := <-o.granted:
 		return fate, nil
 	case <-ctx.Done():
-		if s.expire(o, ctx.Err()) {
-			return s.enterExpired(o)
-		}
-		s.remove(o)
-		return membus.Fate{}, ctx.Err()
+		s.end(o, ctx.Err())
+	case <-op.Process.Context().Done():
+	}
+	select { // who goes on first is not left to chance, if several contexts end in one instant
+	case fate := <-o.granted:
+		return fate, nil
 	case <-op.Process.Context().Done():
 		s.remove(o)
 		return membus.Fate{}, membus.ErrKilled
 	}
 }
 
-// expire notes that nobody waits for the operation any more, which its process
-// will see when it goes on, if it stands still now.
-func (s *scheduler) expire(o *operation, err error) bool {
+// end notes that nobody waits for the operation any more. A process that stands
+// still will see that when it goes on. Then two things are true at once, as they are
+// for a process that was stopped: the time is over, and what it waited for may have
+// come.
+func (s *scheduler) end(o *operation, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.paused == nil || !s.paused(o.Process.Name) {
+	if s.paused != nil && s.paused(o.Process.Name) {
+		o.expired = err
+		return
+	}
+	o.ended = err
+	select {
+	case s.ended <- struct{}{}:
+	default:
+	}
+}
+
+// release lets the first of the operations fail whose contexts have ended, and says
+// whether there was one.
+func (s *scheduler) release() bool {
+	s.mu.Lock()
+	i := slices.IndexFunc(s.pending, func(o *operation) bool { return o.ended != nil && !o.Process.Killed() })
+	if i < 0 {
+		s.mu.Unlock()
 		return false
 	}
-	o.expired = err
+	o := s.pending[i]
+	s.mu.Unlock()
+	s.grant(o, membus.Fate{Refuse: o.ended})
 	return true
 }
 
-// enterExpired waits for the process to go on. Then two things are true at once,
-// as they are for a process that was stopped: the time is over, and what it
-// waited for may have come.
-func (s *scheduler) enterExpired(o *operation) (membus.Fate, error) {
-	select {
-	case fate := <-o.granted:
-		return fate, nil
-	case <-o.Process.Context().Done():
-		s.remove(o)
-		return membus.Fate{}, membus.ErrKilled
-	}
-}
-
 // Float implements [membus.Gate].
-func (s *scheduler) Float(op *membus.Op, effect func()) { s.add(op, effect) }
+func (s *scheduler) Float(op *membus.Op, effect func()) { s.add(op, "", effect) }
 
 // ready are the operations that can happen now, of processes that run. One
 // whose time is over is always ready: to fail.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +29,8 @@ var (
 
 // TestSeeds runs seeds, each once, and shrinks the first that fails.
 //
-// A run takes one processor, and only one makes it repeatable, so the seeds are
-// spread over processes of one processor each.
+// A run takes one processor, so the seeds are spread over processes of one
+// processor each.
 func TestSeeds(t *testing.T) {
 	if *inside {
 		runSeeds(t, *first, *seeds)
@@ -73,7 +74,7 @@ func childWith(t *testing.T, binary string, from, n uint64) (string, error) {
 		args = append(args, "-trace")
 	}
 	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
@@ -122,31 +123,44 @@ func fail(t *testing.T, report Report) {
 		strings.Join(small.Trace, "\n"), report.Seed)
 }
 
-// A seed is a run: the same number gives the same events in the same order.
+// A seed is a run: the same number gives the same events in the same order, whatever
+// was run before it and on however many processors. The race detector changes on
+// purpose who of several runs first, and garbage is collected all the time.
 func TestRunsRepeat(t *testing.T) {
-	if !*inside {
-		// The race detector changes on purpose who runs first.
-		cmd := exec.CommandContext(t.Context(), compile(t, defect{}), "-test.run=^TestRunsRepeat$", "-test.v", "-inside", "-first="+strconv.FormatUint(*first, 10), "-seeds="+strconv.FormatUint(*seeds, 10))
-		cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
+	var once []Report
+	on(1, func() {
+		for seed := *first; seed < *first+*seeds; seed++ {
+			once = append(once, Run(t, Options{Seed: seed}))
 		}
-		return
-	}
-	for seed := *first; seed < *first+*seeds; seed++ {
-		one, two := Run(t, Options{Seed: seed}), Run(t, Options{Seed: seed})
-		if one.Hash == two.Hash && slices.Equal(one.Broken, two.Broken) {
-			continue
-		}
-		for range 20 { // find where they part
-			a, b := Run(t, Options{Seed: seed, Trace: true}), Run(t, Options{Seed: seed, Trace: true})
-			for i := range min(len(a.Trace), len(b.Trace)) {
-				if a.Trace[i] != b.Trace[i] {
-					t.Fatalf("seed %d parts at line %d:\n%s\n---\n%s\n%s", seed, i,
-						strings.Join(a.Trace[max(0, i-30):i], "\n"), a.Trace[i], b.Trace[i])
-				}
+	})
+	on(runtime.NumCPU(), func() {
+		defer debug.SetGCPercent(debug.SetGCPercent(20))
+		for _, one := range slices.Backward(once) {
+			if again := Run(t, Options{Seed: one.Seed}); one.Hash != again.Hash || !slices.Equal(one.Broken, again.Broken) {
+				t.Errorf("seed %d: %d operations and %d commits, then %d and %d\n%s",
+					one.Seed, one.Operations, one.Commits, again.Operations, again.Commits, parting(t, one.Seed))
 			}
 		}
-		t.Fatalf("seed %d: two runs differ", seed)
+	})
+}
+
+// on calls do on so many processors.
+func on(processors int, do func()) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+	do()
+}
+
+// parting says where two runs of a seed part, if they do so once more.
+func parting(t *testing.T, seed uint64) string {
+	const tries, before = 20, 30
+	a := Run(t, Options{Seed: seed, Trace: true}).Trace
+	for range tries {
+		b := Run(t, Options{Seed: seed, Trace: true}).Trace
+		for i := range min(len(a), len(b)) {
+			if a[i] != b[i] {
+				return fmt.Sprintf("%s\n%s\n--- or\n%s", strings.Join(a[max(0, i-before):i], "\n"), a[i], b[i])
+			}
+		}
 	}
+	return "not again"
 }

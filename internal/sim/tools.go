@@ -125,6 +125,7 @@ func (w *world) act(ctx context.Context, p *membus.Process, name string, c toolr
 	n, bad := w.ledger.begin(e)
 	defer w.ledger.end(e)
 	draw := numbered(w.plan.seed, "tool "+c.Key, n)
+	pause(ctx, aside(w.plan.seed, "tool "+c.Key, n))
 	if bad {
 		switch draw.IntN(12) {
 		case 0:
