@@ -7,10 +7,6 @@ import (
 	"github.com/everturn/everturn/model"
 )
 
-// ringBoundaries is how many boundaries a chat remembers. What is behind them
-// would be shown again if all of them were undone.
-const ringBoundaries = 32
-
 // boundary is where what models are shown begins, behind what it names. One that
 // has no summary was made by clearing. With calls it only leaves their outputs out,
 // and what is shown begins where it did.
@@ -28,27 +24,32 @@ type measured struct {
 	Tokens int64         `json:"tokens"` // 0: nothing was counted
 }
 
-// boundary is the newest boundary of the path behind which what is shown begins,
-// nil if there is none.
+// boundary is the one behind which what is shown of the path begins, nil if there is
+// none. On one branch the newest is that; but each counts for every path that has its
+// turn, so one that another branch has made since, nearer to the root, brings back
+// nothing that is behind a later one here.
 func (s State) boundary() *boundary {
-	for _, b := range slices.Backward(s.f.Boundaries) {
-		if len(b.Masked) == 0 && s.onPath(b.Turn) {
-			return b
+	var begin *boundary
+	for _, b := range s.f.Boundaries {
+		if len(b.Masked) == 0 && s.onPath(b.Turn) && (begin == nil || !b.isBefore(begin)) {
+			begin = b
 		}
 	}
-	return nil
+	return begin
+}
+
+func (b *boundary) isBefore(other *boundary) bool {
+	return b.Turn < other.Turn || b.Turn == other.Turn && b.Step < other.Step
 }
 
 // undoable is what was last done about what models are shown on the path, nil if
-// nothing was. Outputs are left out of every path that has the call: a path with a
-// later one of those calls has the first, too.
+// nothing was: what is shown begins there, or outputs were left out since. Those are
+// left out of every path that has the call: a path with a later one of those calls
+// has the first, too.
 func (s State) undoable() *boundary {
+	begin := s.boundary()
 	for _, b := range slices.Backward(s.f.Boundaries) {
-		turn := b.Turn
-		if len(b.Masked) > 0 {
-			turn = b.Masked[0].Turn
-		}
-		if s.onPath(turn) {
+		if b == begin || len(b.Masked) > 0 && s.onPath(b.Masked[0].Turn) {
 			return b
 		}
 	}
@@ -142,20 +143,12 @@ func (s *State) compact(e events.ContextCompacted) {
 }
 
 func (s *State) bound(b events.Boundary, summary []events.Part) {
-	s.bounded(&boundary{Boundary: b, Summary: summary})
+	s.f.Boundaries = with(s.f.Boundaries, &boundary{Boundary: b, Summary: summary})
 	s.f.Measured = measured{}
 }
 
-func (s *State) bounded(b *boundary) {
-	ring := s.f.Boundaries
-	if len(ring) == ringBoundaries {
-		ring = ring[1:] // its outputs stay left out
-	}
-	s.f.Boundaries = with(ring, b)
-}
-
-// unbound takes the newest boundary of the path back, or has the outputs shown
-// again that were left out since.
+// unbound takes the boundary of the path back, or has the outputs shown again that
+// were left out since.
 func (s *State) unbound() {
 	newest := s.undoable()
 	s.f.Boundaries = slices.DeleteFunc(slices.Clone(s.f.Boundaries), func(b *boundary) bool { return b == newest })

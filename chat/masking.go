@@ -71,17 +71,22 @@ func (s State) oldOutputs() []events.CallID {
 }
 
 // maskable reports whether the call has an output of a tool that is shown and may
-// be left out one day. That a call failed, or that nobody knows what became of it,
-// is said for ever; and what a person answered is no output.
+// be left out one day: the answer of a sub-agent is one, too. That a call failed, or
+// that nobody knows what became of it, is said for ever; and what a person answered
+// is no output.
 func (c *call) maskable() bool {
-	return c.Result != nil && c.Result.Status == events.ToolOK && !c.Result.IsError && !c.Masked && !IsBuiltIn(c.Tool)
+	return c.Result != nil && c.Result.Status == events.ToolOK && !c.Result.IsError && !c.Masked && c.Question == nil
 }
 
 // placeholder stands in place of the call's output. Only of a tool that just reads
 // the model is told to call it again.
 func (c *call) placeholder() string {
 	left := fmt.Sprintf("(The output of %s, about %d tokens, was left out to save room. ", c.Tool, tokensOfParts(visible(c.Result.Parts)))
-	if c.Requested != nil && c.Requested.ReadOnly {
+	switch {
+	case c.Child != nil:
+		return left + "The sub-agent has done its task, and another one would do all of it again: if its answer is needed, " +
+			"ask the user, who can read all of it in this chat, or delegate only to look up what is missing.)"
+	case c.Requested != nil && c.Requested.ReadOnly:
 		return left + "If it is needed, call the tool again with the same arguments.)"
 	}
 	return left + "The call was successful, and another one may do again what it did: if the output is needed, ask the user, who can read all of it in this chat.)"
@@ -90,7 +95,7 @@ func (c *call) placeholder() string {
 // mask folds that outputs are left out.
 func (s *State) mask(e events.ContextCompacted) {
 	s.setMasked(e.Masked, true)
-	s.bounded(&boundary{Boundary: e.Boundary, Masked: e.Masked})
+	s.f.Boundaries = with(s.f.Boundaries, &boundary{Boundary: e.Boundary, Masked: e.Masked})
 	if s.f.Current != nil {
 		s.f.LeftOut = s.f.Rev
 	}

@@ -195,7 +195,26 @@ func TestS10_5_WhatIsNeverLeftOut(t *testing.T) {
 			t.Errorf("events %v", types(list))
 		}
 	})
-	t.Run("what a person answered, and what is no longer than its placeholder", func(t *testing.T) {
+	t.Run("★ what a person answered, however long that is", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t)
+		s.command(protocol.Configure{V: 1, Settings: events.Settings{Tools: new([]string{chat.ToolAskUser, "look"})}})
+		s.send("ask me, and look at all of it")
+		ask := `{"questions":[{"id":"q","header":"h","text":"which?","options":[{"label":"a","description":"A"},{"label":"b","description":"B"}]}]}`
+		s.answer(call(chat.ToolAskUser, ask))
+		said := strings.Repeat("mine ", 200)
+		s.command(protocol.Answer{V: 1, Call: id(1, 1, 1), Answers: []events.Answer{{Question: "q", Text: said}}})
+		s.looks(1, 12)
+		s.answer(events.Text("I have"))
+		s.windows = map[string]chat.Window{"m": {Tokens: 130_000}}
+		if e := masked(t, s.send("THE NEXT")); slices.Contains(e.Masked, id(1, 1, 1)) {
+			t.Errorf("masked %v", e.Masked)
+		}
+		if !strings.Contains(s.shown(), strings.TrimSpace(said)) {
+			t.Error("the answer is not shown")
+		}
+	})
+	t.Run("what is no longer than its placeholder", func(t *testing.T) {
 		t.Parallel()
 		s := begin(t)
 		s.send("look at all of it")
@@ -235,6 +254,42 @@ func TestS10_5_WhatIsNeverLeftOut(t *testing.T) {
 			t.Error("the model is told to pay again, or not how the output can be had")
 		}
 	})
+}
+
+// What a sub-agent answered is an output of a tool like any other. To have it again by
+// the same call would have the task done again.
+func TestS10_5_AnswersOfSubAgentsAreLeftOutToo(t *testing.T) {
+	t.Parallel()
+	s := family(t)
+	for n := range 12 {
+		s.answer(call("delegate", `{"task":"find out"}`))
+		child := s.child(id(1, n+1, 1))
+		child.answer(events.Text(output(n)))
+		s.reports(child)
+	}
+	s.answer(events.Text("I have"))
+	before := s.shown()
+	s.windows = map[string]chat.Window{"m": {Tokens: 130_000}}
+	e := masked(t, s.send("THE NEXT"))
+	want := []events.CallID{id(1, 1, 1), id(1, 2, 1), id(1, 3, 1), id(1, 4, 1), id(1, 5, 1)}
+	if !slices.Equal(e.Masked, want) {
+		t.Errorf("masked %v, want %v", e.Masked, want)
+	}
+	shown := s.shown()
+	for n := range 12 {
+		if is := strings.Contains(shown, fmt.Sprintf("OUTPUT %d. ", n)); is != (n >= len(want)) {
+			t.Errorf("answer %d is shown: %t", n, is)
+		}
+	}
+	if strings.Contains(shown, "call the tool again") || strings.Count(shown, "another one would do all of it again") != len(want) {
+		t.Error("the model is told to delegate the same again, or not how the answer can be had")
+	}
+	s.answer(events.Text("well"))
+	s.command(protocol.Restore{V: 1})
+	if !strings.HasPrefix(s.shown(), strings.TrimSuffix(before, "]}")) {
+		t.Error("something else is shown than before")
+	}
+	s.answers()
 }
 
 func TestS10_5_RestoringShowsOutputsAgain(t *testing.T) {

@@ -36,7 +36,7 @@ func (f *fields) unsound() string {
 			return "its step outside of any turn cannot be " + wrong
 		}
 	}
-	if slices.Contains(f.Boundaries, nil) || len(f.Boundaries) > ringBoundaries {
+	if slices.Contains(f.Boundaries, nil) {
 		return "its boundaries are not as they are remembered"
 	}
 	last := 0

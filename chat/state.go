@@ -80,9 +80,10 @@ type fields struct {
 	// Inherited is the newest turn that the chat has from another one.
 	Inherited int `json:"inherited,omitempty"`
 
-	// Boundaries are where what models are shown begins, the newest last: of those
-	// whose turn is on the path the newest counts. Between them stands which outputs
-	// were left out, for as long as that can be undone.
+	// Boundaries are where what models are shown begins, the newest last: see
+	// [State.boundary]. Between them stands which outputs were left out. All of them
+	// stay, as the turns do that they are about: any branch may be selected again, and
+	// nothing says how far somebody will go back.
 	Boundaries []*boundary `json:"boundaries,omitempty"`
 	Measured   measured    `json:"measured"`
 	Compacted  bool        `json:"compacted"`          // by a summary, by itself, and nothing was answered since

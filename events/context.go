@@ -2,7 +2,7 @@ package events
 
 // Boundary names the last thing of a chat that models are not shown any more: a
 // step, or, with Step 0, the inputs of a turn. It counts for every path on which
-// its turn lies.
+// its turn lies: of several on one path that which is furthest from the root.
 type Boundary struct {
 	Turn int `json:"turn"`
 	Step int `json:"step"` // number of the step within the turn; 0: only the inputs of the turn
@@ -42,9 +42,10 @@ type ContextCleared struct {
 	By       string   `json:"by,omitempty"`
 }
 
-// ContextRestored undoes the newest context.compacted or context.cleared of the
-// path, whose Boundary it names: models are shown again what stands before it, or
-// the outputs that were left out.
+// ContextRestored undoes the context.compacted or context.cleared whose Boundary it
+// names, and which counts on the path: models are shown again what stands before it,
+// as far as no other is there. If outputs were left out since, those are shown again
+// instead.
 type ContextRestored struct {
 	Boundary Boundary `json:"boundary"` // that counts no more
 	By       string   `json:"by,omitempty"`

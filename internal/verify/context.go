@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,9 +13,6 @@ import (
 
 // savedShare is how many percent of what was shown a summary must save.
 const savedShare = 20
-
-// maxBoundaries is how many boundaries of a chat are remembered.
-const maxBoundaries = 32
 
 // summing reports whether a summary is being written while no turn runs.
 func (h *history) summing() bool {
@@ -105,7 +103,7 @@ func (h *history) contextCompacted(e events.ContextCompacted) {
 		t.compactions++
 		h.oncePerAnswer(e)
 	}
-	h.change(change{boundary: e.Boundary})
+	h.bounds(e.Boundary, e)
 }
 
 func (h *history) shrinks(e events.ContextCompacted) {
@@ -143,7 +141,7 @@ func (h *history) compactionFailed(e events.ContextCompactionFailed) {
 func (h *history) contextCleared(e events.ContextCleared) {
 	h.betweenTurns(e)
 	h.within(e.Boundary, e)
-	h.change(change{boundary: e.Boundary})
+	h.bounds(e.Boundary, e)
 	h.compacted, h.leftOut = Place{}, Place{}
 }
 
@@ -206,6 +204,8 @@ func (f *fold) contextOf(h *history, c events.Commit, was chat.State, hash strin
 		}
 		if e.Step == nil {
 			h.leavesOut(e, before.Messages, after.Messages)
+		} else {
+			h.sumsUp(said(before.Messages), said(after.Messages))
 		}
 		before.Messages, after.Messages = instructions(before.Messages), instructions(after.Messages)
 		if !bytes.Equal(before.Canonical(), after.Canonical()) {
@@ -232,6 +232,27 @@ func instructions(list []model.Message) []model.Message {
 		}
 	}
 	return found
+}
+
+// said are the others.
+func said(list []model.Message) []model.Message {
+	return slices.DeleteFunc(slices.Clone(list), func(m model.Message) bool { return m.Instruction })
+}
+
+// sumsUp judges what models are shown before and after a summary: that one, and then
+// the newest of what they were shown. Nothing comes back.
+func (h *history) sumsUp(before, after []model.Message) {
+	if len(after) == 0 || len(after) > len(before) {
+		h.breaks(RuleCompaction, Place{}, "%d messages were shown, and %d are since they were summed up", len(before), len(after))
+		return
+	}
+	kept := before[len(before)-len(after)+1:]
+	for i, m := range after[1:] {
+		if !isSame(m, kept[i]) {
+			h.breaks(RuleCompaction, Place{}, "message %d behind a summary is none of the newest that were shown before it", i+1)
+			return
+		}
+	}
 }
 
 // estimate counts tokens as the rules do where no provider has: four characters

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/model"
 )
@@ -28,13 +27,15 @@ type output struct {
 // change is what was done about what models are shown, and not taken back: a
 // boundary, or outputs were left out.
 type change struct {
+	at       Place
 	boundary events.Boundary
 	masked   []events.CallID
 }
 
-// gave notes what a call of a tool gave, for as long as that may be left out.
+// gave notes what a call of a tool gave, for as long as that may be left out. What a
+// person answered may not.
 func (h *history) gave(c *call, e events.ToolCompleted) {
-	if e.Status != events.ToolOK || e.IsError || chat.IsBuiltIn(c.name) {
+	if e.Status != events.ToolOK || e.IsError || c.question.asked.known() {
 		return
 	}
 	i, known := h.output(e.Call)
@@ -144,26 +145,58 @@ func (p path) answered(id events.CallID) bool {
 	return id.Turn < p.newest.Turn || id.Turn == p.newest.Turn && id.Step < p.newest.Step
 }
 
-// change notes what was done about what models are shown.
-func (h *history) change(c change) {
-	h.changes = append(h.changes, c)
-	h.changes = h.changes[max(0, len(h.changes)-maxBoundaries):]
+// bounds notes a boundary. Models are shown nothing again that they were not shown
+// before it, so it is behind the one that it takes the place of. Clearing may take away
+// a summary, and nothing else.
+func (h *history) bounds(b events.Boundary, e events.Event) {
+	if i := h.furthest(h.path()); i >= 0 {
+		_, clears := e.(events.ContextCleared)
+		if was := h.changes[i]; order(b, was.boundary) < 0 || b == was.boundary && !clears {
+			h.breaks(RuleCompaction, was.at, "%s of %s, and nothing up to %s was shown any more",
+				e.EventType(), events.StepID(b), events.StepID(was.boundary))
+		}
+	}
+	h.change(change{boundary: b})
 }
 
-// newestChange is the index of the one that was made last on the path, -1 if none
-// was. Outputs are left out wherever the call of the oldest is.
+// change notes what was done about what models are shown.
+func (h *history) change(c change) {
+	c.at = h.here
+	h.changes = append(h.changes, c)
+}
+
+// furthest is the index of the boundary behind which what is shown of a path begins:
+// of all that are on it the furthest from the root, and -1 if none is.
+func (h *history) furthest(p path) int {
+	found := -1
+	for i, c := range h.changes {
+		if len(c.masked) > 0 || !p.turns[c.boundary.Turn] {
+			continue
+		}
+		if found < 0 || order(c.boundary, h.changes[found].boundary) >= 0 {
+			found = i
+		}
+	}
+	return found
+}
+
+// newestChange is the index of the one that is taken back next on the path, -1 if
+// none is: outputs that were left out since what is shown begins where it does, or
+// else that. They are left out wherever the call of the oldest is.
 func (h *history) newestChange() int {
 	path := h.path()
-	for i, c := range slices.Backward(h.changes) {
-		turn := c.boundary.Turn
-		if len(c.masked) > 0 {
-			turn = c.masked[0].Turn
-		}
-		if path.turns[turn] {
+	begins := h.furthest(path)
+	for i := len(h.changes) - 1; i > begins; i-- {
+		if masked := h.changes[i].masked; len(masked) > 0 && path.turns[masked[0].Turn] {
 			return i
 		}
 	}
-	return -1
+	return begins
+}
+
+// order says which of two boundaries on one path is nearer to its root.
+func order(a, b events.Boundary) int {
+	return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Step, b.Step))
 }
 
 // takeBack takes a change back.

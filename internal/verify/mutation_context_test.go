@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,14 @@ func contextMutations() []mutation {
 			}
 			return l
 		}),
+		of("changed: the end of what is summed up to what is summed up already", func(l log) log {
+			return change(change(l, 2, func(e *events.ContextCompacted) { e.Boundary = events.Boundary{Turn: 1, Step: 1} }), asksFor(l, 2),
+				func(e *events.StepRequested) { e.Until = &events.Boundary{Turn: 1, Step: 1} })
+		}),
+		of("changed: the boundary of what is cleared to what is summed up already", func(l log) log {
+			return change(change(l, 1, func(e *events.ContextCleared) { e.Boundary = events.Boundary{Turn: 1, Step: 1} }), 1,
+				func(e *events.ContextRestored) { e.Boundary = events.Boundary{Turn: 1, Step: 1} })
+		}),
 		of("changed: why a summary failed", func(l log) log {
 			return change(l, 2, func(e *events.ContextCompactionFailed) { e.Class = events.ClassAuth })
 		}),
@@ -119,5 +128,42 @@ func contextMutations() []mutation {
 			spot := nth[events.ContextCompacted](l, 1)
 			return l.move(spot, nth[events.InputAccepted](l, 8))
 		}),
+	}
+}
+
+// asksFor is which of the requests of a log is for the summary of its nth compaction.
+func asksFor(l log, n int) int {
+	wrote := *l.at(nth[events.ContextCompacted](l, n)).(events.ContextCompacted).Step
+	asked := 0
+	for _, c := range l {
+		for _, e := range c.Events {
+			if e, ok := e.(events.StepRequested); ok {
+				if asked++; e.Step == wrote {
+					return asked
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// Each of them is judged by the log alone, without what the chat's own code makes of
+// it.
+func TestS10_4_ABoundaryInFrontOfAnotherIsReported(t *testing.T) {
+	t.Parallel()
+	for _, m := range contextMutations() {
+		if !strings.HasSuffix(m.name, "to what is summed up already") {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			c := contextStory(t)
+			found := check(m.mutate(logOf(c)).chain(t), verify.Options{Idle: true, Schema: schema, Blob: blobs(c), SkipFold: true})
+			if !slices.ContainsFunc(found, func(v verify.Violation) bool {
+				return v.Rule == verify.RuleCompaction && strings.Contains(v.String(), "was shown any more")
+			}) {
+				t.Errorf("not reported; found: %v", found)
+			}
+		})
 	}
 }
