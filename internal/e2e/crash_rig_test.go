@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
@@ -66,6 +67,7 @@ rules:
 type conversation struct {
 	says      string
 	interrupt events.Type // the event after which the turn is interrupted; empty: never
+	claimed   bool        // and not before a runner has asked for the call, else it might never run
 	inChild   bool        // the points are those of the chat that works for its first call
 }
 
@@ -84,7 +86,7 @@ var conversations = []conversation{
 	{says: "delegate"},
 	{says: "delegate", inChild: true},
 	{says: "stop thinking", interrupt: "step.requested.v1"},
-	{says: "stop working", interrupt: "tool.requested.v1"},
+	{says: "stop working", interrupt: "tool.requested.v1", claimed: true},
 }
 
 // anyChat stands for the name of a chat where that is of no interest.
@@ -182,6 +184,7 @@ type armed struct {
 type crashRig struct {
 	*cluster
 	tagged string // where the binaries with points are
+	nc     *nats.Conn
 	cl     *client.Client
 	read   reader
 	keys   []events.Key
@@ -195,7 +198,7 @@ func startCrashRig(t *testing.T, tagged string) *crashRig {
 	r.run(theRunner, nil)
 	r.startProjections("projections-1")
 	r.toolsOnOffer()
-	r.cl, r.read = r.client(), r.reader()
+	r.nc, r.cl, r.read = r.connect(), r.client(), r.reader()
 	return r
 }
 
@@ -235,6 +238,10 @@ func (r *crashRig) newKey() events.Key {
 
 // talk holds the conversation and gives the log when its turn has ended.
 func (r *crashRig) talk(ctx context.Context, k events.Key, c conversation) (history, error) {
+	awaitClaim, err := r.claims(k, c)
+	if err != nil {
+		return history{}, err
+	}
 	if _, err := r.cl.Command(ctx, k.Chat, protocol.Create{V: protocol.Version, Settings: events.Settings{
 		Tools: &[]string{"append_ledger", "wait", "delegate"},
 	}}); err != nil {
@@ -249,6 +256,9 @@ func (r *crashRig) talk(ctx context.Context, k events.Key, c conversation) (hist
 		if h, err := r.read.wait(ctx, k, func(h history) bool { return h.has(c.interrupt) }); err != nil {
 			return h, fmt.Errorf("wait for %s: %w", c.interrupt, err)
 		}
+		if err := awaitClaim(ctx); err != nil {
+			return history{}, fmt.Errorf("wait for a claim: %w", err)
+		}
 		if _, err := r.cl.Command(ctx, k.Chat, protocol.Interrupt{V: protocol.Version, Turn: 1}); err != nil {
 			return history{}, fmt.Errorf("interrupt: %w", err)
 		}
@@ -258,6 +268,25 @@ func (r *crashRig) talk(ctx context.Context, k events.Key, c conversation) (hist
 		return h, fmt.Errorf("wait for the end of the turn: %w", err)
 	}
 	return h, nil
+}
+
+// claims listens for the first claim of a call of the conversation, if that is of
+// interest, and gives the function that waits for it.
+func (r *crashRig) claims(k events.Key, c conversation) (await func(context.Context) error, err error) {
+	if !c.claimed {
+		return func(context.Context) error { return nil }, nil
+	}
+	claims, err := r.nc.SubscribeSync(protocol.ClaimSubject(k))
+	if err == nil {
+		err = claims.AutoUnsubscribe(1) // nobody is to think that it would be answered here
+	}
+	if err == nil {
+		err = r.nc.Flush()
+	}
+	return func(ctx context.Context) error {
+		_, err := claims.NextMsgWithContext(ctx)
+		return err
+	}, err
 }
 
 // has reports whether an event of the type has happened.
