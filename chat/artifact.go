@@ -62,7 +62,7 @@ func create(b *beginning, id events.CallID, arguments string) ([]events.Event, s
 	if err := json.Unmarshal([]byte(arguments), &asked); err != nil {
 		return nil, "The arguments cannot be read: " + err.Error()
 	}
-	title := strings.Join(strings.Fields(asked.Title), " ")
+	title := artifactTitle(asked.Title)
 	if wrong := cleanText(&title, events.MaxArtifactTitleChars); wrong != "" {
 		return nil, "The title " + wrong
 	}
@@ -98,7 +98,7 @@ func (s State) madeBy(list []protocol.Artifact) (made []events.Artifact, without
 				without, len(list)-i, events.MaxArtifactsPerCall), maxWithoutBytes)
 		}
 		kept := events.Artifact{
-			Title: strings.TrimSpace(events.RepairText(strings.Join(strings.Fields(a.Title), " "))),
+			Title: artifactTitle(a.Title),
 			Type:  cmp.Or(a.Type, plainMediaType), Digest: a.Digest, Bytes: a.Bytes,
 		}
 		kept.Version = nextVersion(known, kept.Title)
@@ -117,6 +117,11 @@ func (s State) madeBy(list []protocol.Artifact) (made []events.Artifact, without
 		made, known = append(made, kept), withVersion(known, kept)
 	}
 	return made, events.CutText(without, maxWithoutBytes)
+}
+
+// artifactTitle is the title that an artifact gets of what it is called, on one line.
+func artifactTitle(said string) string {
+	return strings.TrimSpace(events.RepairText(strings.Join(strings.Fields(said), " ")))
 }
 
 func artifactAt(list []artifact, title string) int {

@@ -187,7 +187,7 @@ func asSaid(p events.Part) string {
 		return fmt.Sprintf("[a text of %d bytes that is not shown here]", p.Bytes)
 	case p.Type == events.PartText && !isBlank(p.Text):
 		return p.Text
-	case p.Type == events.PartImage || p.Type == events.PartFile:
+	case isAttachment(p.Type):
 		return fmt.Sprintf("[%s %q that is not shown here]", p.Type, p.Name)
 	}
 	return ""
