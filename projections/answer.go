@@ -24,6 +24,8 @@ type (
 	Branch            = transcript.Branch
 	Branches          = transcript.Branches
 	BranchesRequest   = transcript.BranchesRequest
+	Commits           = transcript.Commits
+	CommitsRequest    = transcript.CommitsRequest
 )
 
 // How chats, turns and calls stand, and who speaks.

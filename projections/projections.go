@@ -66,6 +66,7 @@ const (
 	QueryChat       = transcript.QueryHead
 	QueryCommand    = transcript.QueryCommand
 	QueryBranches   = transcript.QueryBranches
+	QueryCommits    = transcript.QueryCommits
 )
 
 // Queries are the queries by name.
@@ -75,6 +76,7 @@ func (p *Projections) Queries() map[string]Query {
 		QueryChat:       query(p.Chat),
 		QueryCommand:    query(p.Command),
 		QueryBranches:   query(p.Branches),
+		QueryCommits:    p.commits,
 	}
 }
 

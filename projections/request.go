@@ -24,7 +24,7 @@ const (
 
 // request is any of them.
 type request interface {
-	TranscriptRequest | ChatRequest | CommandRequest | BranchesRequest
+	TranscriptRequest | ChatRequest | CommandRequest | BranchesRequest | CommitsRequest
 }
 
 // decode reads the body of a query as strictly as that of a command. The error

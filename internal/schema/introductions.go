@@ -66,6 +66,7 @@ nats req everturn.cmd.default.$CHAT.send '{"v":1,"parts":[{"type":"text","text":
 nats req everturn.query.default.transcript '{"chat":"my-first-chat"}'
 nats req everturn.query.default.chat '{"chat":"my-first-chat"}'
 nats req everturn.query.default.command '{"chat":"my-first-chat","id":"01KB6Q3Z8V0000000000000001"}'
+nats req everturn.query.default.commits '{"chat":"my-first-chat","after":1}'
 nats req everturn.query.default.upload '{"v":1,"chat":"my-first-chat","data":"SGVsbG8="}'
 nats service list                            # who answers queries
 ` + "```" + `
@@ -76,6 +77,7 @@ nats service list                            # who answers queries
 | ` + "`chat`" + ` | its head: status, newest turn, counts | |
 | ` + "`command`" + ` | what was decided about a command | |
 | ` + "`branches`" + ` | the branches of a chat, by their last turns | |
+| ` + "`commits`" + ` | the commits as they are stored, byte for byte, and ` + "`rev`" + `, the newest | ` + "`after`" + `: a rev, to read on behind it; ` + "`through`" + `: the last rev; ` + "`limit`" + `. Where ` + "`next`" + ` stands in the answer there is more: it is the ` + "`after`" + ` of the next page |
 | ` + "`upload`" + ` | ` + "`blob`" + `: the digest of what is stored now | ` + "`data`" + ` in base64, at most 256 KiB; of something larger the digests of its pieces in ` + "`chunks`" + `, in order, and that of the whole in ` + "`blob`" + ` |
 | ` + "`download`" + ` | ` + "`data`" + ` from an offset on, and ` + "`bytes`" + `, the size of the whole | ` + "`blob`, `offset`" + ` |
 
