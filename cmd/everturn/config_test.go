@@ -154,9 +154,9 @@ func TestDevNamesTheBinaryAsItWasCalled(t *testing.T) {
 	} {
 		var out buffer
 		s := &surroundings{stdout: &out, called: called}
-		if err := (&devCommand{}).running(s, "nats://here"); err != nil {
+		if err := (&devCommand{}).running(s, "nats://here", "http://there"); err != nil {
 			t.Fatal(err)
 		}
-		says(t, called, out.String(), want, "export NATS_URL=nats://here\n")
+		says(t, called, out.String(), want, "export NATS_URL=nats://here\n", "Open http://there ")
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,21 +12,29 @@ import (
 type devCommand struct {
 	storeFlags
 	everythingFlags
+	gatewayFlags
 
 	JSON bool `help:"Print the server's address as one JSON object."`
 }
 
 // Run implements the command.
 func (c *devCommand) Run(s *surroundings) error {
+	web, err := c.listen(s.ctx)
+	if err != nil {
+		return err
+	}
+	if web != nil {
+		defer web.Close() //nolint:errcheck // for where no gateway has taken it; it closes it
+	}
 	server, err := c.storeFlags.start(s.ctx, s, nil)
 	if err != nil {
 		return err
 	}
-	all, err := c.everythingFlags.start(s.ctx, s, server)
+	all, err := c.everythingFlags.start(s.ctx, s, server, web)
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
-	if err := c.running(s, address(server)); err != nil {
+	if err := c.running(s, address(server), webURL(web)); err != nil {
 		return errors.Join(err, all.stop(), server.Close())
 	}
 	select {
@@ -44,14 +53,25 @@ func (s *surroundings) self() string {
 	return name
 }
 
-// running says where everything can be reached.
-func (c *devCommand) running(s *surroundings, url string) error {
-	text := fmt.Sprintf(`Everturn is running. In another terminal:
+// running says where everything can be reached. Without web there is no gateway.
+func (c *devCommand) running(s *surroundings, url, web string) error {
+	if c.JSON {
+		said := struct {
+			NATS string `json:"nats_url"`
+			HTTP string `json:"http_url,omitempty"`
+		}{url, web}
+		return json.NewEncoder(s.stdout).Encode(said)
+	}
+	open := ""
+	if web != "" {
+		open = "Open " + web + " in a browser. "
+	}
+	_, err := fmt.Fprintf(s.stdout, `Everturn is running. %sIn another terminal:
 
   export NATS_URL=%s
   %s send "what time is it?"
 
 Stop it with Ctrl-C; what it was doing goes on at the next start.
-`, url, s.self())
-	return s.address(url, text, c.JSON)
+`, open, url, s.self())
+	return err
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/everturn/everturn/gateway"
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/embedded"
 	"github.com/everturn/everturn/internal/models"
@@ -40,8 +42,8 @@ type everything struct {
 }
 
 // start runs every part until stop is called, and returns when turns can
-// be run, tools included.
-func (f everythingFlags) start(ctx context.Context, s *surroundings, server *embedded.Server) (*everything, error) {
+// be run, tools included. Without web there is no gateway.
+func (f everythingFlags) start(ctx context.Context, s *surroundings, server *embedded.Server, web net.Listener) (*everything, error) {
 	set, err := f.Source.Load()
 	if err != nil {
 		return nil, cli.Exit(cli.ExitUsage, err)
@@ -79,6 +81,9 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 		cfg := toolrunner.Config{Log: log, Meter: meter, Offered: sync.OnceFunc(func() { close(offered) })}
 		return parts.RunTools(ctx, nc, cfg, tools.Standard(workspace, time.Now))
 	})
+	if web != nil {
+		e.gateway(ctx, server, gateway.Config{Listener: web, Log: log, Meter: meter})
+	}
 	select {
 	case <-offered:
 	case <-ctx.Done():

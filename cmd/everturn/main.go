@@ -28,6 +28,7 @@ type grammar struct {
 	Dev         devCommand         `cmd:"" help:"Run everything in this process until it is stopped."`
 	Server      serverCommand      `cmd:"" help:"Run a NATS server only."`
 	Projections projectionsCommand `cmd:"" help:"Answer queries about chats until stopped."`
+	Gateway     gatewayCommand     `cmd:"" help:"Answer HTTP until stopped: browsers, programs, watchers."`
 	Send        sendCommand        `cmd:"" help:"Say something in a chat; without one, in a new chat."`
 	Interrupt   interruptCommand   `cmd:"" help:"Stop a turn."`
 	Retry       retryCommand       `cmd:"" help:"Ask the model once more for the step that failed."`

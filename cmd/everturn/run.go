@@ -47,7 +47,7 @@ func (c *runCommand) Run(s *surroundings) (err error) {
 		return misplaced(err)
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	all, err := c.start(s.ctx, s, server)
+	all, err := c.start(s.ctx, s, server, nil)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/everturn/everturn/gateway/identity"
+)
+
+// Config is what a gateway works with.
+type Config struct {
+	// Listener takes the connections. The gateway closes it. It may be nil if only
+	// the handler is wanted.
+	Listener net.Listener
+
+	// Chats is asked and told everything.
+	Chats Chats
+
+	// Tokens says who shows a token. Nil: no token counts.
+	Tokens Tokens
+
+	// Local is on whose behalf requests are that come from this machine, for a
+	// loopback address, and show no token. The zero value: they need a token, too.
+	Local identity.Identity
+
+	// Ways are what there is beside the JSON API.
+	Ways []Way
+
+	// Ready says why requests cannot be answered now. Nil: they always can.
+	Ready func(context.Context) error
+
+	// StopWait is how long requests in hand may take when the gateway is to end.
+	// Default: [DefaultStopWait].
+	StopWait time.Duration
+
+	Log   *slog.Logger // default: nothing is logged
+	Meter metric.Meter // default: nothing is counted
+}
+
+// Tokens says who shows a token.
+type Tokens interface {
+	// Identity is who has the token, false if nobody has it: it was never made, was
+	// taken back, or is past its time. It does not block.
+	Identity(token string) (identity.Identity, bool)
+}
+
+// Settings of a gateway that nobody chose.
+const (
+	DefaultStopWait = 10 * time.Second
+
+	headerTime     = 5 * time.Second // for the header of a request to arrive
+	idleTime       = 2 * time.Minute // between two requests of a connection
+	maxHeaderBytes = 64 << 10
+)
+
+func (cfg Config) withDefaults() (Config, error) {
+	if cfg.Chats == nil {
+		return cfg, errors.New("gateway: want Chats")
+	}
+	if cfg.StopWait == 0 {
+		cfg.StopWait = DefaultStopWait
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Meter == nil {
+		cfg.Meter = noop.NewMeterProvider().Meter("")
+	}
+	if cfg.Ready == nil {
+		cfg.Ready = func(context.Context) error { return nil }
+	}
+	return cfg, nil
+}

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/everturn/everturn/gateway/identity"
+	"github.com/everturn/everturn/gateway/problem"
+)
+
+// Gateway answers HTTP. Make it with [New].
+type Gateway struct {
+	cfg     Config
+	door    door
+	handler http.Handler
+}
+
+// New makes a gateway.
+func New(cfg Config) (*Gateway, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{cfg: cfg, door: door{tokens: cfg.Tokens, local: cfg.Local}}
+	mux := http.NewServeMux()
+	for _, w := range g.ways() {
+		mux.Handle(w.Pattern, g.enter(w))
+	}
+	g.handler = mux
+	return g, nil
+}
+
+// ways is every way in.
+func (g *Gateway) ways() []Way {
+	return append([]Way{
+		{Pattern: "GET /healthz", Open: true, Handler: http.HandlerFunc(g.healthy)},
+		{Pattern: "GET /readyz", Open: true, Handler: http.HandlerFunc(g.readiness)},
+	}, g.cfg.Ways...)
+}
+
+// Handler answers requests, as [Gateway.Run] does with those that come from its
+// listener.
+func (g *Gateway) Handler() http.Handler { return g.handler }
+
+// enter lets requests through the door.
+func (g *Gateway) enter(w Way) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		i, no := g.door.who(r)
+		switch {
+		case no == nil:
+			r = r.WithContext(identity.With(r.Context(), i))
+		case !w.Open:
+			w.refuse(rw, r, *no)
+			return
+		}
+		if w.Watches {
+			ctx, cancel := untilStopped(r.Context())
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
+		w.Handler.ServeHTTP(rw, r)
+	})
+}
+
+// stoppedKey is where the context of a request has what ends when the gateway is to.
+type stoppedKey struct{}
+
+// untilStopped is the context of a request that would not end by itself.
+func untilStopped(request context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(request)
+	if running, ok := request.Value(stoppedKey{}).(context.Context); ok {
+		stop := context.AfterFunc(running, cancel)
+		return ctx, func() { stop(); cancel() }
+	}
+	return ctx, cancel
+}
+
+// Run answers what the listener takes until ctx ends. Requests in hand are finished
+// then, those that watch are broken off: their clients come back elsewhere.
+func (g *Gateway) Run(ctx context.Context) error {
+	requests := context.WithValue(context.WithoutCancel(ctx), stoppedKey{}, ctx)
+	server := &http.Server{
+		Handler: g.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes,
+		BaseContext: func(net.Listener) context.Context { return requests },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(g.cfg.Listener) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("gateway: %w", err)
+	case <-ctx.Done():
+	}
+	stopping, stop := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.StopWait)
+	defer stop()
+	err := server.Shutdown(stopping)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	<-ended
+	return err
+}
+
+// healthy says that the process lives.
+func (g *Gateway) healthy(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
+
+// readiness says whether requests can be answered now.
+func (g *Gateway) readiness(w http.ResponseWriter, r *http.Request) {
+	if err := g.cfg.Ready(r.Context()); err != nil {
+		problem.Write(w, r, notReady(err))
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
