@@ -190,17 +190,38 @@ func ReplySubject(tenant, command string) string { return subject(familyReply, t
 
 // FeedCommitSubject is where the server repeats a chat's commits.
 func FeedCommitSubject(k events.Key) string {
-	return subject(familyFeed, k.Tenant, k.Chat, "commit")
+	return subject(familyFeed, k.Tenant, k.Chat, string(FeedCommit))
 }
 
 // FeedDeltaSubject carries pieces of an answer on its way.
 func FeedDeltaSubject(k events.Key) string {
-	return subject(familyFeed, k.Tenant, k.Chat, "delta")
+	return subject(familyFeed, k.Tenant, k.Chat, string(FeedDelta))
 }
 
 // FeedProgressSubject carries what a running tool says.
 func FeedProgressSubject(k events.Key) string {
-	return subject(familyFeed, k.Tenant, k.Chat, "progress")
+	return subject(familyFeed, k.Tenant, k.Chat, string(FeedProgress))
+}
+
+// FeedKind says what is on a subject of the feed.
+type FeedKind string
+
+// The kinds of what can be watched of a chat.
+const (
+	FeedCommit   FeedKind = "commit"
+	FeedDelta    FeedKind = "delta"
+	FeedProgress FeedKind = "progress"
+)
+
+// ParseFeedSubject reads what a message of the feed is about. A kind that this
+// release does not know is no error: whoever watches passes it over.
+func ParseFeedSubject(s string) (k events.Key, kind FeedKind, err error) {
+	t, err := tokens(s, familyFeed, 3)
+	if err != nil {
+		return events.Key{}, "", err
+	}
+	k = events.Key{Tenant: t[0], Chat: t[1]}
+	return k, FeedKind(t[2]), k.Validate()
 }
 
 // StopSubject says that something of the chat is not wanted any more.
