@@ -45,10 +45,15 @@ type Config struct {
 
 // Tokens says who shows a token.
 type Tokens interface {
-	// Identity is who has the token, false if nobody has it: it was never made, was
-	// taken back, or is past its time. It does not block.
-	Identity(token string) (identity.Identity, bool)
+	// Identity is who has the token. By is empty if its holder may say who that is.
+	// [ErrNoToken] means that it does not count, [ErrUnavailable] that this cannot
+	// be said yet. It does not block.
+	Identity(token string) (identity.Identity, error)
 }
+
+// ErrNoToken means that a token does not count: it was never made, was revoked, or is
+// past its time.
+var ErrNoToken = errors.New("this token does not count: it was never made, was revoked, or has expired")
 
 // Settings of a gateway that nobody chose.
 const (

@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -8,6 +11,7 @@ import (
 
 	"github.com/everturn/everturn/gateway/identity"
 	"github.com/everturn/everturn/gateway/problem"
+	"github.com/everturn/everturn/protocol"
 )
 
 // door finds out on whose behalf a request is. A token in the header counts before
@@ -21,29 +25,69 @@ type door struct {
 // who is on whose behalf r is, or the problem that it is on nobody's.
 func (d *door) who(r *http.Request) (identity.Identity, *problem.Problem) {
 	if header := r.Header.Get("Authorization"); header != "" {
-		return d.shown(header)
-	}
-	if d.local.Tenant != "" && isLocal(r) {
-		if p := d.foreign(r); p != nil {
-			return identity.Identity{}, p
+		scheme, token, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return identity.Identity{}, unauthorized("Authorization: want Bearer and a token")
 		}
-		return d.local, nil
+		return d.shown(r, strings.TrimSpace(token))
 	}
-	return identity.Identity{}, unauthorized("show a token: Authorization: Bearer evt_…; `everturn tokens create` makes one")
+	shown, hasSession := session(r)
+	local := d.local.Tenant != "" && isLocal(r)
+	if !hasSession && !local {
+		return identity.Identity{}, unauthorized("show a token: Authorization: Bearer evt_…; `everturn tokens create` makes one")
+	}
+	if p := d.foreign(r); p != nil {
+		return identity.Identity{}, p
+	}
+	if hasSession {
+		if i, no := d.shown(r, shown); no == nil || !local {
+			return i, no
+		}
+	}
+	i := d.local
+	return speaking(r, i, "", i.By)
 }
 
-// shown is who shows the token in that header.
-func (d *door) shown(header string) (identity.Identity, *problem.Problem) {
-	scheme, token, _ := strings.Cut(header, " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return identity.Identity{}, unauthorized("Authorization: want Bearer and a token")
+// shown is who shows that token.
+func (d *door) shown(r *http.Request, token string) (identity.Identity, *problem.Problem) {
+	i, err := d.holder(token)
+	switch {
+	case errors.Is(err, ErrNoToken):
+		return identity.Identity{}, unauthorized(err.Error())
+	case err != nil:
+		p := ProblemOf(err)
+		return identity.Identity{}, &p
 	}
-	if d.tokens != nil {
-		if i, ok := d.tokens.Identity(strings.TrimSpace(token)); ok {
-			return i, nil
-		}
+	return speaking(r, i, i.By, "token:"+i.Token)
+}
+
+// holder is who has a token.
+func (d *door) holder(token string) (identity.Identity, error) {
+	if d.tokens == nil {
+		return identity.Identity{}, ErrNoToken
 	}
-	return identity.Identity{}, unauthorized("this token does not count: it was never made, was revoked, or has expired")
+	return d.tokens.Identity(token)
+}
+
+// maxByBytes bounds who a client may say it is. Orchestrators take no more.
+const maxByBytes = 256
+
+// speaking is i with who is said to send what r asks for. Whoever made a token may
+// have said it for good; else it is who the client says, and else it is otherwise.
+func speaking(r *http.Request, i identity.Identity, always, otherwise string) (identity.Identity, *problem.Problem) {
+	said := r.Header.Get(protocol.HeaderBy)
+	no := func(detail string) (identity.Identity, *problem.Problem) {
+		p := problem.New(problem.CodeBadRequest, protocol.HeaderBy+": "+detail)
+		return identity.Identity{}, &p
+	}
+	switch {
+	case len(said) > maxByBytes:
+		return no(fmt.Sprintf("at most %d bytes are allowed", maxByBytes))
+	case always != "" && said != "" && said != always:
+		return no("this token speaks for somebody whom its maker has named, and for nobody else")
+	}
+	i.By = cmp.Or(always, said, otherwise)
+	return i, nil
 }
 
 func unauthorized(detail string) *problem.Problem {

@@ -12,9 +12,11 @@ import (
 // known are tokens by their text.
 type known map[string]identity.Identity
 
-func (k known) Identity(token string) (identity.Identity, bool) {
-	i, ok := k[token]
-	return i, ok
+func (k known) Identity(token string) (identity.Identity, error) {
+	if i, ok := k[token]; ok {
+		return i, nil
+	}
+	return identity.Identity{}, ErrNoToken
 }
 
 // request is a GET that seems to come from an address.

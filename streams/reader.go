@@ -18,6 +18,7 @@ type Reader struct {
 	Log    *Log
 	Blobs  *Blobs
 	Agents *Agents
+	Tokens *Tokens
 
 	c *connection
 }
@@ -35,7 +36,7 @@ func OpenReader(ctx context.Context, nc *nats.Conn, o Options) (*Reader, error) 
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
 	c.findSole(ctx)
-	return &Reader{Log: &Log{c: c, shards: shards}, Blobs: &Blobs{c: c}, Agents: &Agents{c: c}, c: c}, nil
+	return &Reader{Log: &Log{c: c, shards: shards}, Blobs: &Blobs{c: c}, Agents: &Agents{c: c}, Tokens: &Tokens{c: c}, c: c}, nil
 }
 
 // Manifest gives a manifest by its digest, also one that is offered no more.

@@ -1,10 +1,12 @@
 package streams
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/everturn/everturn"
 	"github.com/everturn/everturn/internal/yamlfile"
 )
 
@@ -73,11 +75,31 @@ func parseTopology(name string, source []byte) (*Topology, error) {
 		return nil, err
 	}
 	c := &fileCheck{read}
+	if file.Buckets, err = withLate(file.Buckets); err != nil {
+		return nil, err
+	}
 	topology := c.topology(file)
 	if err := read.Err(); err != nil {
 		return nil, err
 	}
 	return topology, nil
+}
+
+// withLate is the buckets of a file, with those of this binary that a file of an
+// older release cannot have. So whoever has such a file need not change it first.
+func withLate(buckets []fileBucket) ([]fileBucket, error) {
+	var own topologyFile
+	if _, err := yamlfile.Read(topologyName, everturn.StreamsYAML(), &own, nil); err != nil {
+		return nil, err
+	}
+	for _, b := range own.Buckets {
+		named := func(other string) bool { return other == b.Name }
+		late := slices.ContainsFunc(bucketRules(), func(r bucketRule) bool { return r.late && named(r.name) })
+		if late && !slices.ContainsFunc(buckets, func(other fileBucket) bool { return named(other.Name) }) {
+			buckets = append(buckets, b)
+		}
+	}
+	return buckets, nil
 }
 
 // fileCheck checks the values of a file.

@@ -21,6 +21,7 @@ const (
 	SnapshotsBucket = "SNAPSHOTS"
 	ToolsBucket     = "TOOLS"
 	AgentsBucket    = "AGENTS"
+	TokensBucket    = "TOKENS"
 	BlobsStore      = "BLOBS"
 
 	bucketPrefix = "KV_"  // of the stream behind a bucket, as the client library has it

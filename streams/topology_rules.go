@@ -120,6 +120,10 @@ type bucketRule struct {
 	discard string
 	why     string
 	derived bool
+
+	// late says that files of an older release do not have it. Then it is as in the
+	// file of this binary.
+	late bool
 }
 
 func bucketRules() []bucketRule {
@@ -127,6 +131,7 @@ func bucketRules() []bucketRule {
 		{name: SnapshotsBucket, discard: discardOld, why: "a full cache drops the oldest", derived: true},
 		{name: ToolsBucket, discard: discardNew, why: "a full registry must refuse tools, not forget them"},
 		{name: AgentsBucket, discard: discardNew, why: "a full bucket must refuse settings, not forget them"},
+		{name: TokensBucket, discard: discardNew, why: "a full bucket must refuse tokens, not forget them", late: true},
 	}
 }
 

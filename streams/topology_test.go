@@ -89,6 +89,7 @@ func TestTheEmbeddedTopologyIsWhatTheOtherPartsExpect(t *testing.T) {
 		"KV_SNAPSHOTS": {"Limits", "DiscardOld", "File", "Async"},
 		"KV_TOOLS":     {"Limits", "DiscardNew", "File", "Default"},
 		"KV_AGENTS":    {"Limits", "DiscardNew", "File", "Default"},
+		"KV_TOKENS":    {"Limits", "DiscardNew", "File", "Default"},
 		"OBJ_BLOBS":    {"Limits", "DiscardNew", "File", "Default"},
 	}
 	for shard := range topology.Shards() {
@@ -112,6 +113,20 @@ func TestWhatIsPrintedIsATopologyAgain(t *testing.T) {
 	}
 	if diff := cmp.Diff(topology.StreamConfigs(3), again.StreamConfigs(3)); diff != "" {
 		t.Errorf("topology (-first +again):\n%s", diff)
+	}
+}
+
+// Whoever brings a file of the release before this one need not change it first.
+func TestAFileOfAnOlderReleaseLacksTheBucketOfTokens(t *testing.T) {
+	t.Parallel()
+	text := string(everturn.StreamsYAML())
+	begin, end := strings.Index(text, "  # Hashes of the tokens"), strings.Index(text, "objects:")
+	older, err := loadText(t, text[:begin]+text[end:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(mustTopology(t).StreamConfigs(1), older.StreamConfigs(1)); diff != "" {
+		t.Errorf("streams (-want +got):\n%s", diff)
 	}
 }
 

@@ -4,22 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/gateway"
+	"github.com/everturn/everturn/streams"
 )
 
-// errNotConnected means that the gateway is on its own.
-var errNotConnected = errors.New("not connected to NATS")
+var (
+	errNotConnected = errors.New("not connected to NATS")
+	errNoTokens     = errors.New("it is not known yet which tokens there are: run `everturn streams apply` if that stays so")
+)
 
 // RunGateway answers HTTP until ctx ends. What cfg leaves open is filled in with
 // what the connection gives. Domain is that of JetStream; empty is that of the server.
 func RunGateway(ctx context.Context, nc *nats.Conn, domain string, cfg gateway.Config) error {
-	g, err := gateway.New(wired(nc, domain, cfg))
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	options := streams.Options{Domain: domain}
+	store, err := streams.OpenTokens(nc, options)
 	if err != nil {
 		return errors.Join(err, cfg.Listener.Close())
 	}
+	defer store.Close()
+	known := &tokens{now: time.Now}
+	g, err := gateway.New(wired(nc, known, cfg))
+	if err != nil {
+		return errors.Join(err, cfg.Listener.Close())
+	}
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { known.watch(watching, store, cfg.Log) })
+	defer func() { stop(); watch.Wait() }()
 	if err := g.Run(ctx); err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
@@ -27,11 +47,14 @@ func RunGateway(ctx context.Context, nc *nats.Conn, domain string, cfg gateway.C
 }
 
 // wired is cfg with what the connection gives.
-func wired(nc *nats.Conn, _ string, cfg gateway.Config) gateway.Config {
-	cfg.Chats = chats{nc}
+func wired(nc *nats.Conn, known *tokens, cfg gateway.Config) gateway.Config {
+	cfg.Chats, cfg.Tokens = chats{nc}, known
 	cfg.Ready = func(context.Context) error {
-		if !nc.IsConnected() {
+		switch {
+		case !nc.IsConnected():
 			return errNotConnected
+		case !known.known():
+			return errNoTokens
 		}
 		return nil
 	}

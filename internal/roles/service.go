@@ -94,7 +94,8 @@ func (cfg Config) projection() User {
 }
 
 // gateway speaks for the clients of all tenants: what all of them may do
-// together, and the deltas that the feed still has.
+// together, and the deltas that the feed still has. It knows the hashes of tokens
+// and makes none.
 func gateway() User {
 	var commands []string
 	for _, verb := range protocol.Verbs() {
@@ -108,7 +109,7 @@ func gateway() User {
 				protocol.QuerySubject(protocol.Any, protocol.Any),
 				protocol.UploadSubject(everyChat), protocol.DownloadSubject(everyChat),
 			},
-			inspect(), follow(streams.FeedStream),
+			inspect(), follow(streams.FeedStream, tokens),
 		),
 		subscribe: []string{protocol.FeedFilter(protocol.Any), protocol.ReplySubject(protocol.Any, protocol.Any), inboxes},
 	}
@@ -124,7 +125,7 @@ func operator() User {
 			protocol.CommandSubject(everyChat, protocol.Any),
 			protocol.QuerySubject(protocol.Any, protocol.Any),
 			protocol.UploadSubject(everyChat), // for imports
-			put(streams.ToolsBucket), put(streams.AgentsBucket),
+			put(streams.ToolsBucket), put(streams.AgentsBucket), put(streams.TokensBucket),
 			microDiscovery,
 		},
 		subscribe: []string{protocol.Root + ".>", "$JS.EVENT.>", inboxes},

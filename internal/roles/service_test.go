@@ -47,7 +47,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 	for name, foreign := range map[string][]string{
 		"orchestrator": append([]string{
 			command, due, repeated, progress, protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.OfferSubject(files), query, upload,
-			"$KV.AGENTS.x",
+			"$KV.AGENTS.x", "$KV.TOKENS.x",
 		}, remove...),
 		"projection": append([]string{
 			commit, command, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), query, dead, snapshot, tool, blob,
@@ -57,7 +57,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 		}, remove...),
 		"gateway": append([]string{
 			commit, internal, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), protocol.ResultSubject(k), dead, snapshot,
-			tool, blob, api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.GET.LOG_0", api + "STREAM.MSG.GET.COMMANDS",
+			tool, blob, "$KV.TOKENS.x", api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.GET.LOG_0", api + "STREAM.MSG.GET.COMMANDS",
 			api + "CONSUMER.CREATE.LOG_0", api + "STREAM.MSG.DELETE.LOG_0", api + "STREAM.MSG.DELETE.WORK", "_R_.x.y",
 		}, remove...),
 		"operator": {
