@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,66 +11,67 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/gateway/identity"
+	"github.com/everturn/everturn/gateway/problem"
 	"github.com/everturn/everturn/gateway/watch"
 	"github.com/everturn/everturn/protocol"
 )
 
-// Config of a handler.
-type Config struct {
-	Hub *watch.Hub
+// Pattern is where [Handler] is mounted.
+const Pattern = "GET /v1/chats/{chat}/events"
 
-	// Refuse answers a request that gets no events: a [*protocol.RefusedError],
-	// [watch.ErrFull], [watch.ErrStopped], [ErrNobody], or what should not have
-	// happened.
-	Refuse func(w http.ResponseWriter, r *http.Request, err error)
+// retrySoon is when to ask again where nobody could answer.
+const retrySoon = time.Second
+
+// Handler gives what happens in a chat, to the tenant that the request is for, until
+// the client leaves. The cursor is the header Last-Event-ID, or else the query
+// parameter "after". It is mounted at [Pattern], behind the door.
+type Handler struct {
+	Hub *watch.Hub
 
 	KeepAlive    time.Duration // 0 is [KeepAlive]
 	WriteTimeout time.Duration // 0 is [WriteTimeout]
 }
 
-// ErrNobody means that nobody has said at the door on whose behalf a request is.
-var ErrNobody = errors.New("nobody has said who is asking")
-
-// Handler answers GET /v1/chats/{chat}/events: it gives what happens in the chat, to
-// the tenant that the request is for, until the client leaves. The cursor is the
-// header Last-Event-ID, or else the query parameter "after". It must be mounted at a
-// pattern with a wildcard "chat".
-func Handler(cfg Config) (http.Handler, error) {
-	if cfg.Hub == nil || cfg.Refuse == nil {
-		return nil, errors.New("server-sent events: both a hub and a way to refuse are needed")
-	}
-	if cfg.KeepAlive == 0 {
-		cfg.KeepAlive = KeepAlive
-	}
-	if cfg.WriteTimeout == 0 {
-		cfg.WriteTimeout = WriteTimeout
-	}
-	return cfg, nil
-}
-
 // ServeHTTP implements [http.Handler].
-func (cfg Config) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	who, ok := identity.Of(r.Context())
-	if !ok {
-		cfg.Refuse(w, r, ErrNobody)
-		return
-	}
-	cursor, err := cursorOf(r)
+func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	watcher, err := h.open(r)
 	if err != nil {
-		cfg.Refuse(w, r, err)
-		return
-	}
-	watcher, err := cfg.Hub.Open(r.Context(), events.Key{Tenant: who.Tenant, Chat: r.PathValue("chat")}, cursor)
-	if err != nil {
-		cfg.Refuse(w, r, err)
+		problem.Write(w, r, problemOf(err))
 		return
 	}
 	defer watcher.Close()
-	out, err := newWriter(w, cfg.WriteTimeout)
+	out, err := newWriter(w, cmp.Or(h.WriteTimeout, WriteTimeout))
 	if err != nil {
 		return // nobody is left to tell
 	}
-	cfg.give(r.Context(), watcher, out)
+	h.give(r.Context(), watcher, out)
+}
+
+func (h Handler) open(r *http.Request) (*watch.Watcher, error) {
+	who, ok := identity.Of(r.Context())
+	if !ok {
+		return nil, problem.New(problem.CodeUnauthorized, "")
+	}
+	cursor, err := cursorOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return h.Hub.Open(r.Context(), events.Key{Tenant: who.Tenant, Chat: r.PathValue("chat")}, cursor)
+}
+
+// problemOf is why nothing can be watched. What is neither about the request nor about
+// the chat passes.
+func problemOf(err error) problem.Problem {
+	if errors.As(err, new(problem.Problem)) || errors.As(err, new(*protocol.RefusedError)) {
+		return problem.Of(err)
+	}
+	detail := "nobody answers now; try again"
+	if errors.Is(err, watch.ErrFull) || errors.Is(err, watch.ErrStopped) {
+		detail = err.Error()
+	}
+	p := problem.New(events.CodeUnavailable, detail)
+	p.Retry = retrySoon
+	return p
 }
 
 // cursorOf is the cursor of a request. What a browser sends by itself when it comes
@@ -84,15 +86,15 @@ func cursorOf(r *http.Request) (string, error) {
 		return "", nil
 	}
 	if _, err := strconv.ParseUint(after, 10, 64); err != nil {
-		return "", &protocol.RefusedError{Code: events.CodeBadCommand, Detail: "after: want the rev of the newest commit that was seen, or 0"}
+		return "", problem.New(problem.CodeBadRequest, "after: want the rev of the newest commit that was seen, or 0")
 	}
 	return after, nil
 }
 
 // give writes events until one of both ends leaves.
-func (cfg Config) give(ctx context.Context, from *watch.Watcher, out *Writer) {
+func (h Handler) give(ctx context.Context, from *watch.Watcher, out *Writer) {
 	for {
-		e, err := cfg.next(ctx, from)
+		e, err := h.next(ctx, from)
 		switch {
 		case err == nil:
 			err = out.Event(idOf(e), string(e.Kind), e.Data)
@@ -110,8 +112,8 @@ func (cfg Config) give(ctx context.Context, from *watch.Watcher, out *Writer) {
 }
 
 // next waits for an event, but not for longer than a connection may be silent.
-func (cfg Config) next(ctx context.Context, from *watch.Watcher) (watch.Event, error) {
-	ctx, cancel := context.WithTimeout(ctx, cfg.KeepAlive)
+func (h Handler) next(ctx context.Context, from *watch.Watcher) (watch.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(h.KeepAlive, KeepAlive))
 	defer cancel()
 	return from.Next(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,12 @@ func RunGateway(ctx context.Context, nc *nats.Conn, domain string, cfg gateway.C
 		return errors.Join(err, cfg.Listener.Close())
 	}
 	defer store.Close()
+	hub, end, err := runHub(ctx, nc, options, cfg.Log)
+	if err != nil {
+		return errors.Join(err, cfg.Listener.Close())
+	}
+	defer end()
+	cfg.Ways = append(slices.Clone(cfg.Ways), eventsWay(hub))
 	known := &tokens{now: time.Now}
 	g, err := gateway.New(wired(nc, known, cfg))
 	if err != nil {
