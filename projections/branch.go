@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 )
 
 // path is the turns from the first one to the end of a branch. Nil is every turn:
@@ -111,7 +112,7 @@ const maxBranches = 500
 
 // Branches lists the branches of a chat.
 func (p *Projections) Branches(ctx context.Context, tenant string, q BranchesRequest) (Branches, error) {
-	k, err := key(tenant, q.Chat, q.V)
+	k, err := question.Key(tenant, q.Chat, q.V)
 	if err != nil {
 		return Branches{}, err
 	}

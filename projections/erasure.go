@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -34,7 +35,7 @@ func (f *fold) gone() error {
 	if f.erased.by != "" {
 		by = " by " + f.erased.by
 	}
-	return refuse(events.CodeErased, "chat %s was erased at %s%s", f.key.Chat, f.erased.at.Time().UTC().Format(time.RFC3339), by)
+	return question.Refuse(events.CodeErased, "chat %s was erased at %s%s", f.key.Chat, f.erased.at.Time().UTC().Format(time.RFC3339), by)
 }
 
 // follows reports whether a commit is the next one. What a tombstone goes on from is

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/protocol/transcript"
 )
@@ -51,7 +52,7 @@ func newFold(k events.Key) *fold {
 func (f *fold) apply(m protocol.Stored, until Point, get content) error {
 	c, err := events.Decode(m.Body)
 	if version := (*events.VersionError)(nil); errors.As(err, &version) {
-		return refuse(events.CodeUnavailable, "rev %d: %v", f.head.Rev+1, err)
+		return question.Refuse(events.CodeUnavailable, "rev %d: %v", f.head.Rev+1, err)
 	}
 	if err == nil && f.sequence == 0 && c.Key == f.key {
 		if first, ok := c.Events[0].(events.ChatInherited); ok {
@@ -67,7 +68,7 @@ func (f *fold) apply(m protocol.Stored, until Point, get content) error {
 		}
 	}
 	if err != nil || c.Key != f.key || !f.follows(c) {
-		return refuse(events.CodeChatStopped, "the chat's log is damaged behind rev %d", f.head.Rev)
+		return question.Refuse(events.CodeChatStopped, "the chat's log is damaged behind rev %d", f.head.Rev)
 	}
 	if before(until, c) {
 		f.full = true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -16,20 +17,20 @@ type content func(events.Digest) ([]byte, error)
 func inherited(k events.Key, first events.ChatInherited, get content) (*fold, error) {
 	raw, err := get(first.History)
 	if errors.Is(err, protocol.ErrNotFound) || errors.Is(err, protocol.ErrDamaged) {
-		return nil, refuse(events.CodeChatStopped, "the history that the chat goes on from cannot be read: %v", err)
+		return nil, question.Refuse(events.CodeChatStopped, "the history that the chat goes on from cannot be read: %v", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("history of %s: %w", k, err)
 	}
 	list, err := events.ReadHistory(raw)
 	if version := (*events.VersionError)(nil); errors.As(err, &version) {
-		return nil, refuse(events.CodeUnavailable, "%v", err)
+		return nil, question.Refuse(events.CodeUnavailable, "%v", err)
 	}
 	if err == nil && events.OriginOf(list) != first.Origin {
 		err = errors.New("it is that of another origin")
 	}
 	if err != nil {
-		return nil, refuse(events.CodeChatStopped, "the history that the chat goes on from: %v", err)
+		return nil, question.Refuse(events.CodeChatStopped, "the history that the chat goes on from: %v", err)
 	}
 	f := newFold(k)
 	f.head.Rev = 1

@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 )
 
-// Sizes of an answer. Servers take messages of 1 MiB unless told otherwise.
+// Sizes of what a page shows.
 const (
-	maxPageBytes    = 768 << 10 // an answer, as JSON
 	maxPartBytes    = 128 << 10 // shown of one part whose content lies apart
 	maxWaitingBytes = 1 << 10   // shown of an input that waits
 	minPartBytes    = 64        // a part is never cut shorter
@@ -91,11 +91,11 @@ func (p *Projections) fit(ctx context.Context, k events.Key, t Transcript, after
 	}
 	around := t
 	around.Messages = nil
-	b, err := encode(around)
+	b, err := question.Encode(around)
 	if err != nil {
 		return t, err
 	}
-	room := maxPageBytes - len(b)
+	room := question.MaxAnswerBytes - len(b)
 	for i, m := range t.Messages {
 		if m, err = p.attach(ctx, k, m); err != nil {
 			return t, err
@@ -121,7 +121,7 @@ func (p *Projections) fit(ctx context.Context, k events.Key, t Transcript, after
 }
 
 func encodedBytes(m Message) (int, error) {
-	b, err := encode(m)
+	b, err := question.Encode(m)
 	return len(b), err
 }
 

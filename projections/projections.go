@@ -1,14 +1,13 @@
 package projections
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/protocol/transcript"
 )
@@ -58,7 +57,7 @@ func New(c Config) (*Projections, error) {
 
 // Query answers one kind of question about the chats of a tenant. A no is a
 // [*protocol.RefusedError]; any other error means "not now".
-type Query = func(ctx context.Context, tenant string, body []byte) ([]byte, error)
+type Query = question.Query
 
 // Names of the queries.
 const (
@@ -72,50 +71,25 @@ const (
 // Queries are the queries by name.
 func (p *Projections) Queries() map[string]Query {
 	return map[string]Query{
-		QueryTranscript: query(p.Transcript),
-		QueryChat:       query(p.Chat),
-		QueryCommand:    query(p.Command),
-		QueryBranches:   query(p.Branches),
+		QueryTranscript: question.Answered(p.Transcript),
+		QueryChat:       question.Answered(p.Chat),
+		QueryCommand:    question.Answered(p.Command),
+		QueryBranches:   question.Answered(p.Branches),
 		QueryCommits:    p.commits,
 	}
 }
 
-// query puts JSON around a question.
-func query[Q request, A any](ask func(context.Context, string, Q) (A, error)) Query {
-	return func(ctx context.Context, tenant string, body []byte) ([]byte, error) {
-		q, err := decode[Q](body)
-		if err != nil {
-			return nil, err
-		}
-		a, err := ask(ctx, tenant, q)
-		if err != nil {
-			return nil, err
-		}
-		return encode(a)
-	}
-}
-
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode answer: %w", err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 // Transcript gives a page of a chat.
 func (p *Projections) Transcript(ctx context.Context, tenant string, q TranscriptRequest) (Transcript, error) {
-	k, err := key(tenant, q.Chat, q.V)
+	k, err := question.Key(tenant, q.Chat, q.V)
 	if err != nil {
 		return Transcript{}, err
 	}
 	if q.Branch < 0 {
-		return Transcript{}, refuse(events.CodeBadCommand, "branch: want the number of a turn")
+		return Transcript{}, question.Refuse(events.CodeBadCommand, "branch: want the number of a turn")
 	}
 	if q.After < 0 || q.Limit < 0 || q.Limit > maxPageLimit {
-		return Transcript{}, refuse(events.CodeBadCommand, "after: want 0 or more; limit: want 0 to %d", maxPageLimit)
+		return Transcript{}, question.Refuse(events.CodeBadCommand, "after: want 0 or more; limit: want 0 to %d", maxPageLimit)
 	}
 	if q.Limit == 0 {
 		q.Limit = defaultPageLimit
@@ -132,7 +106,7 @@ func (p *Projections) Transcript(ctx context.Context, tenant string, q Transcrip
 		return Transcript{}, err
 	}
 	if !known {
-		return Transcript{}, refuse(events.CodeUnknownTurn, "turn %d was never started", q.Branch)
+		return Transcript{}, question.Refuse(events.CodeUnknownTurn, "turn %d was never started", q.Branch)
 	}
 	if q.At.IsZero() { // how they stood then is not looked up
 		room := maxKin
@@ -145,7 +119,7 @@ func (p *Projections) Transcript(ctx context.Context, tenant string, q Transcrip
 
 // Chat gives a chat's head.
 func (p *Projections) Chat(ctx context.Context, tenant string, q ChatRequest) (Head, error) {
-	k, err := key(tenant, q.Chat, q.V)
+	k, err := question.Key(tenant, q.Chat, q.V)
 	if err != nil {
 		return Head{}, err
 	}
@@ -165,12 +139,12 @@ func (p *Projections) Chat(ctx context.Context, tenant string, q ChatRequest) (H
 
 // Command gives the outcome of a command, however long ago it was decided.
 func (p *Projections) Command(ctx context.Context, tenant string, q CommandRequest) (protocol.Reply, error) {
-	k, err := key(tenant, q.Chat, q.V)
+	k, err := question.Key(tenant, q.Chat, q.V)
 	if err != nil {
 		return protocol.Reply{}, err
 	}
 	if q.ID == "" {
-		return protocol.Reply{}, refuse(events.CodeBadCommand, "id: want that of a command")
+		return protocol.Reply{}, question.Refuse(events.CodeBadCommand, "id: want that of a command")
 	}
 	var r protocol.Reply
 	err = p.folded(ctx, k, Point{}, 0, func(f *fold) error {
@@ -182,7 +156,7 @@ func (p *Projections) Command(ctx context.Context, tenant string, q CommandReque
 		if err := f.gone(); err != nil {
 			return err
 		}
-		return refuse(events.CodeUnavailable, "nothing was decided about this command yet")
+		return question.Refuse(events.CodeUnavailable, "nothing was decided about this command yet")
 	})
 	return r, err
 }
@@ -202,7 +176,7 @@ func (p *Projections) folded(ctx context.Context, k events.Key, until Point, rev
 		case <-look.C:
 		case <-patience.C:
 			look.Stop()
-			return refuse(events.CodeUnavailable, "the chat has not reached rev %d", rev)
+			return question.Refuse(events.CodeUnavailable, "the chat has not reached rev %d", rev)
 		case <-ctx.Done():
 			look.Stop()
 			return ctx.Err()
@@ -223,7 +197,7 @@ func (p *Projections) tryFolded(ctx context.Context, k events.Key, until Point, 
 	case err != nil:
 		return 0, err
 	case e.fold.head.Rev == 0:
-		return 0, refuse(events.CodeUnknownChat, "there was no chat %s then", k.Chat)
+		return 0, question.Refuse(events.CodeUnknownChat, "there was no chat %s then", k.Chat)
 	case e.fold.head.Rev < rev && !e.fold.full && e.fold.erased == nil:
 		return 0, nil
 	}
@@ -237,7 +211,7 @@ func (p *Projections) catchUp(ctx context.Context, e *entry, until Point) error 
 	last, err := p.log.Last(ctx, k)
 	if errors.Is(err, protocol.ErrNotFound) {
 		e.fold = newFold(k)
-		return refuse(events.CodeUnknownChat, "there is no chat %s", k.Chat)
+		return question.Refuse(events.CodeUnknownChat, "there is no chat %s", k.Chat)
 	}
 	if err != nil {
 		return fmt.Errorf("last commit of %s: %w", k, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/projections"
+	"github.com/everturn/everturn/projections/audit"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -41,9 +42,15 @@ func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version strin
 		return err
 	}
 	defer service.Close()
+	a, err := audit.New(audit.Config{Log: reader.Log, Blobs: reader.Blobs, Manifest: reader.Manifest, Shards: reader.Log.Shards()})
+	if err != nil {
+		return err
+	}
 	queries := service.Contents()
-	for name, q := range p.Queries() {
-		queries[name] = caught(name, q, log)
+	for _, answered := range []map[string]projections.Query{p.Queries(), a.Queries()} {
+		for name, q := range answered {
+			queries[name] = caught(name, q, log)
+		}
 	}
 	if err := ended(ctx, service.Serve(ctx, version, queries)); err != nil {
 		return fmt.Errorf("projections: %w", err)

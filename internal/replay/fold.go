@@ -34,23 +34,44 @@ func inheritedBy(k events.Key, first events.ChatInherited, blob Blob) (*chat.His
 // the history of a chat that goes on from one. The error is about that, or about
 // a log that makes no sense.
 func Fold(commits []events.Commit, blob Blob) (chat.State, error) {
-	var s chat.State
-	for i, c := range commits {
-		if first, ok := c.Events[0].(events.ChatInherited); ok && i == 0 {
-			inherited, err := inheritedBy(c.Key, first, blob)
-			if err != nil {
-				return s, err
-			}
-			s = inherited.State
+	f := Folding{Blob: blob}
+	for _, c := range commits {
+		if err := f.Add(c, ""); err != nil {
+			return f.State(), err
 		}
-		next := s.Apply(c, "")
-		if wrong := next.Wrong(); wrong != "" {
-			return s, fmt.Errorf("rev %d cannot be folded: %s", next.Rev(), wrong)
-		}
-		s = next
 	}
-	return s, nil
+	return f.State(), nil
 }
+
+// Folding folds a chat commit by commit. The zero Folding has read nothing.
+type Folding struct {
+	// Blob is asked for the history of a chat that goes on from one.
+	Blob Blob
+
+	state chat.State
+}
+
+// Add folds the next commit, whose bytes have that hash; it may be empty. After an error
+// the state is as it was.
+func (f *Folding) Add(c events.Commit, hash string) error {
+	s := f.state
+	if first, ok := c.Events[0].(events.ChatInherited); ok && !s.Exists() {
+		inherited, err := inheritedBy(c.Key, first, f.Blob)
+		if err != nil {
+			return err
+		}
+		s = inherited.State
+	}
+	next := s.Apply(c, hash)
+	if wrong := next.Wrong(); wrong != "" {
+		return fmt.Errorf("rev %d cannot be folded: %s", next.Rev(), wrong)
+	}
+	f.state = next
+	return nil
+}
+
+// State is the chat as folded so far.
+func (f *Folding) State() chat.State { return f.state }
 
 // Asked finds where a step was requested, for the given attempt or, if that is 0,
 // for the last: the commits up to there, and the request.

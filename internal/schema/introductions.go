@@ -67,6 +67,9 @@ nats req everturn.query.default.transcript '{"chat":"my-first-chat"}'
 nats req everturn.query.default.chat '{"chat":"my-first-chat"}'
 nats req everturn.query.default.command '{"chat":"my-first-chat","id":"01KB6Q3Z8V0000000000000001"}'
 nats req everturn.query.default.commits '{"chat":"my-first-chat","after":1}'
+nats req everturn.query.default.state '{"chat":"my-first-chat","rev":2}'
+nats req everturn.query.default.prompt '{"chat":"my-first-chat"}'
+nats req everturn.query.default.verify '{"chat":"my-first-chat"}'
 nats req everturn.query.default.upload '{"v":1,"chat":"my-first-chat","data":"SGVsbG8="}'
 nats service list                            # who answers queries
 ` + "```" + `
@@ -78,11 +81,15 @@ nats service list                            # who answers queries
 | ` + "`command`" + ` | what was decided about a command | |
 | ` + "`branches`" + ` | the branches of a chat, by their last turns | |
 | ` + "`commits`" + ` | the commits as they are stored, byte for byte, and ` + "`rev`" + `, the newest | ` + "`after`" + `: a rev, to read on behind it; ` + "`through`" + `: the last rev; ` + "`limit`" + `. Where ` + "`next`" + ` stands in the answer there is more: it is the ` + "`after`" + ` of the next page |
+| ` + "`state`" + ` | what decisions are made from, folded from the log, in the form of this release | ` + "`rev`" + `, to see it as it was |
+| ` + "`prompt`" + ` | what the model was shown for the newest step | ` + "`rev`" + `: for the newest up to there; ` + "`step` and `attempt`" + `: for that one; ` + "`full`" + `: content in the place of digests |
+| ` + "`verify`" + ` | which rules the log breaks, and where | |
 | ` + "`upload`" + ` | ` + "`blob`" + `: the digest of what is stored now | ` + "`data`" + ` in base64, at most 256 KiB; of something larger the digests of its pieces in ` + "`chunks`" + `, in order, and that of the whole in ` + "`blob`" + ` |
 | ` + "`download`" + ` | ` + "`data`" + ` from an offset on, and ` + "`bytes`" + `, the size of the whole | ` + "`blob`, `offset`" + ` |
 
 ` + "`min_rev`" + ` in the first two waits for that commit, for two seconds at most: name the rev of a reply to read what you
-wrote. Errors come in the headers ` + "`Nats-Service-Error` and `Nats-Service-Error-Code`" + `, with the codes and statuses below.
+wrote. ` + "`state`, `prompt` and `verify`" + ` read the log from its start: a chat of more than 20,000 commits or 64 MiB is refused with
+` + "`too_large`" + `, and an answer that would be larger than 768 KiB is cut and says in ` + "`cut`" + ` what was. Errors come in the headers ` + "`Nats-Service-Error` and `Nats-Service-Error-Code`" + `, with the codes and statuses below.
 
 ## Images and files
 
