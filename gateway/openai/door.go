@@ -6,6 +6,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/everturn/everturn/events"
@@ -60,7 +63,8 @@ type Config struct {
 	Feed   Feed
 
 	// PersonWait is how long a completion goes on to wait when its turn waits for a
-	// person; then it ends with a notice. Default: [DefaultPersonWait].
+	// person; then it ends. Clients may ask for another time, of up to
+	// [MaxPersonWait]. Default: [DefaultPersonWait].
 	PersonWait time.Duration
 
 	// KeepAlive is how long a stream says nothing before it says that it is alive.
@@ -80,6 +84,8 @@ const (
 	DefaultPersonWait  = time.Minute
 	DefaultKeepAlive   = 15 * time.Second
 	DefaultRetryWindow = 15 * time.Second
+
+	MaxPersonWait = 10 * time.Minute
 )
 
 // Door answers the clients of that API. Make it with [New].
@@ -108,7 +114,8 @@ type asking struct {
 	tenant string
 	by     string
 	q      request
-	again  bool // the client says that it has sent this before
+	again  bool          // the client says that it has sent this before
+	person time.Duration // how long it waits for a person
 
 	agents map[string]events.Settings
 }
@@ -147,7 +154,10 @@ func (a *asking) complete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.again = r.Header.Get("X-Stainless-Retry-Count") != "" && r.Header.Get("X-Stainless-Retry-Count") != "0"
+	if a.person, err = personWait(r, a.cfg.PersonWait); err != nil {
+		return err
+	}
+	a.again = !slices.Contains([]string{"", "0"}, r.Header.Get(headerRetry))
 	var t taken
 	if chat != "" {
 		t, err = a.inChat(ctx, chat, c, r.Header.Get("Idempotency-Key"))
@@ -158,6 +168,25 @@ func (a *asking) complete(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.answer(ctx, w, t)
+}
+
+// headerRetry is how often a client has sent a request before, as those of OpenAI say.
+const headerRetry = "X-Stainless-Retry-Count"
+
+// personWait is how long a client waits for a person, by the header Prefer of RFC 7240.
+func personWait(r *http.Request, usual time.Duration) (time.Duration, error) {
+	for _, preference := range strings.Split(r.Header.Get("Prefer"), ",") {
+		wait, ok := strings.CutPrefix(strings.TrimSpace(preference), "wait=")
+		if !ok {
+			continue
+		}
+		seconds, err := strconv.ParseUint(wait, 10, 31)
+		if err != nil {
+			return 0, errBad("header Prefer: wait: want a number of seconds")
+		}
+		return min(time.Duration(seconds)*time.Second, MaxPersonWait), nil
+	}
+	return usual, nil
 }
 
 // taken is where a request's input went: what follows it is the answer.

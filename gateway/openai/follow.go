@@ -99,19 +99,19 @@ func (a *asking) follow(ctx context.Context, t taken, out sink) (ending, error) 
 				return ending{}, err
 			}
 		}
-		if a.cfg.Clock().Sub(waiting) >= a.cfg.PersonWait {
+		if a.cfg.Clock().Sub(waiting) >= a.person {
 			return ending{finishStop, f.usage}, nil
 		}
 	}
 }
 
 // patience is how long to wait for what happens next.
-func (d *Door) patience(waiting time.Time) time.Duration {
+func (a *asking) patience(waiting time.Time) time.Duration {
 	if waiting.IsZero() {
-		return d.cfg.KeepAlive
+		return a.cfg.KeepAlive
 	}
 	const least = time.Millisecond
-	return max(least, min(d.cfg.KeepAlive, d.cfg.PersonWait-d.cfg.Clock().Sub(waiting)))
+	return max(least, min(a.cfg.KeepAlive, a.person-a.cfg.Clock().Sub(waiting)))
 }
 
 // see takes one sight.

@@ -27,6 +27,7 @@ import (
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/model/script"
 	"github.com/everturn/everturn/orchestrator"
+	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/tools"
@@ -78,7 +79,7 @@ func start(t *testing.T, rules string) *rig {
 	<-ready
 	run(func(nc *nats.Conn) error {
 		cfg := toolrunner.Config{Offered: sync.OnceFunc(func() { close(offered) })}
-		return parts.RunTools(ctx, nc, cfg, []toolrunner.Tool{tools.CurrentTime(time.Now), mail()})
+		return parts.RunTools(ctx, nc, cfg, []toolrunner.Tool{tools.CurrentTime(time.Now), mail{}})
 	})
 	run(func(nc *nats.Conn) error {
 		return parts.RunProjections(ctx, nc, "0.0.0", slog.New(slog.DiscardHandler))
@@ -106,13 +107,14 @@ func connect(t *testing.T, s *embedded.Server) *nats.Conn {
 }
 
 // mail is a tool that needs somebody's approval.
-func mail() toolrunner.Tool {
-	return toolrunner.Tool{
-		Name: "send_mail", Description: "Sends a mail.", Schema: json.RawMessage(`{"type":"object"}`), Policy: events.PolicyAsk,
-		Run: func(context.Context, toolrunner.Call) (toolrunner.Output, error) {
-			return toolrunner.Output{Parts: []events.Part{events.Text("it is on its way")}}, nil
-		},
-	}
+type mail struct{}
+
+func (mail) Manifest() protocol.Manifest {
+	return protocol.Manifest{Name: "send_mail", Description: "Sends a mail.", Schema: json.RawMessage(`{"type":"object"}`), Policy: events.PolicyAsk}
+}
+
+func (mail) Run(context.Context, toolrunner.Call) (toolrunner.Output, error) {
+	return toolrunner.Output{Text: "it is on its way"}, nil
 }
 
 // agent keeps an agent.
@@ -299,4 +301,33 @@ func (s *streamed) take(c chunk) {
 			s.finishes = append(s.finishes, *choice.Finish)
 		}
 	}
+}
+
+// decode reads the body of a response.
+func decode(t *testing.T, response *http.Response, into any) {
+	t.Helper()
+	b, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		t.Fatalf("%s: %v", b, err)
+	}
+}
+
+// startOf is what the first turn of a chat runs with.
+func startOf(r *rig, chat string) events.Effective {
+	r.Helper()
+	for commit, err := range r.client.Commits(r.ctx, chat, 0, 0) {
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, e := range commit.Events {
+			if e, ok := e.(events.TurnStarted); ok && e.Settings.Body != nil {
+				return *e.Settings.Body
+			}
+		}
+	}
+	r.Fatal("no turn was started")
+	return events.Effective{}
 }
