@@ -79,12 +79,12 @@ func converse(tenant string, q request) (conversation, error) {
 // last is the exchange that is to be answered.
 func (c conversation) last() exchange { return c.exchanges[len(c.exchanges)-1] }
 
-// before is the exchange before the last, false if there is none.
-func (c conversation) before() (exchange, bool) {
+// before is the exchange before the last; the zero exchange if there is none.
+func (c conversation) before() exchange {
 	if len(c.exchanges) < 2 {
-		return exchange{}, false
+		return exchange{}
 	}
-	return c.exchanges[len(c.exchanges)-2], true
+	return c.exchanges[len(c.exchanges)-2]
 }
 
 // heard is what the client has of the answer: the words alone.

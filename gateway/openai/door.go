@@ -175,7 +175,7 @@ const headerRetry = "X-Stainless-Retry-Count"
 
 // personWait is how long a client waits for a person, by the header Prefer of RFC 7240.
 func personWait(r *http.Request, usual time.Duration) (time.Duration, error) {
-	for _, preference := range strings.Split(r.Header.Get("Prefer"), ",") {
+	for preference := range strings.SplitSeq(r.Header.Get("Prefer"), ",") {
 		wait, ok := strings.CutPrefix(strings.TrimSpace(preference), "wait=")
 		if !ok {
 			continue

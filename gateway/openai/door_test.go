@@ -28,7 +28,7 @@ func TestModelsAreTheDefaultAndTheAgents(t *testing.T) {
 	t.Parallel()
 	r := start(t, echo)
 	r.agent("reviewer", events.Settings{System: "You review."})
-	q, err := http.NewRequestWithContext(r.ctx, http.MethodGet, r.url+"/v1/models", http.NoBody)
+	q, err := http.NewRequestWithContext(r.Context(), http.MethodGet, r.url+"/v1/models", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestACompletionIsATurn(t *testing.T) {
 func TestAStreamSaysWhoSpeaksThenTheWordsThenWhyItEnds(t *testing.T) {
 	t.Parallel()
 	r := start(t, echo)
-	s := r.stream(r.ctx, with(completion(user("think")), "stream_options", fields{"include_usage": true}), nil)
+	s := r.stream(r.Context(), with(completion(user("think")), "stream_options", fields{"include_usage": true}), nil)
 	if s.text != "Thought about it." || s.reasoning != "Let me see." || !slices.Equal(s.finishes, []string{"stop"}) || !s.done {
 		t.Errorf("streamed %+v", s)
 	}
@@ -80,7 +80,7 @@ func TestAStreamSaysWhoSpeaksThenTheWordsThenWhyItEnds(t *testing.T) {
 	if last := s.chunks[len(s.chunks)-1]; len(last.Choices) != 0 || last.Usage == nil || last.Usage.Total == 0 {
 		t.Errorf("last %+v", last)
 	}
-	without := r.stream(r.ctx, completion(user("other")), nil)
+	without := r.stream(r.Context(), completion(user("other")), nil)
 	if last := without.chunks[len(without.chunks)-1]; last.Usage != nil || len(last.Choices) != 1 || !without.done {
 		t.Errorf("usage came unasked: %+v", last)
 	}
@@ -199,7 +199,7 @@ rules:
     answer: [{text: "It begins"}, {pause: 1500ms}, {text: " and ends."}]
   - answer: [{text: "You wrote: {{input}}"}]
 `)
-	ctx, cancel := context.WithCancel(r.ctx)
+	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	var chat string
 	part := r.stream(ctx, completion(user("long")), func(s *streamed) bool { return s.text == "" })
@@ -245,7 +245,7 @@ func lastText(r *rig, chat string) string {
 
 func (r *rig) transcript(chat string) transcript.Page {
 	r.Helper()
-	page, err := r.client.Transcript(r.ctx, chat)
+	page, err := r.client.Transcript(r.Context(), chat)
 	if err != nil {
 		r.Fatalf("transcript of %s: %v", chat, err)
 	}
@@ -255,7 +255,7 @@ func (r *rig) transcript(chat string) transcript.Page {
 // command sends a command as somebody else would.
 func (r *rig) command(chat string, body protocol.Body) {
 	r.Helper()
-	if _, err := client.New(r.nc, "", "user:bob").Command(r.ctx, chat, body); err != nil {
+	if _, err := client.New(r.nc, "", "user:bob").Command(r.Context(), chat, body); err != nil {
 		r.Fatal(err)
 	}
 }

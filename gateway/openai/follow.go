@@ -214,6 +214,14 @@ func (f *follower) event(ctx context.Context, e events.Event) (ending, bool, err
 		if e.Turn == f.turn {
 			return ending{}, false, failed(e)
 		}
+	case events.AgentNamed, events.ApprovalRequested, events.ApprovalResolved, events.BranchSelected, events.BudgetExtended,
+		events.BudgetReached, events.ChatArchived, events.ChatConfigured, events.ChatCreated, events.ChatEraseRequested,
+		events.ChatErased, events.ChatInherited, events.ChatSpawned, events.ChatTitled, events.ChatUnarchived, events.ChildEnded,
+		events.ChildSpawned, events.CommandNoted, events.CommandRejected, events.ContentDeleted, events.ContextCleared,
+		events.ContextCompacted, events.ContextCompactionFailed, events.ContextRestored, events.InputAccepted, events.InputEdited,
+		events.InputPromoted, events.ModeSet, events.QuestionAnswered, events.QuestionAsked, events.QuestionHeld, events.StepFailed,
+		events.StepRequested, events.ToolRequested, events.ToolStarted, events.TurnInterruptRequested:
+		// Nothing that a client of this API is told of.
 	}
 	return ending{}, false, nil
 }

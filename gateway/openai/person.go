@@ -33,6 +33,15 @@ func (f *follower) person(e events.Event) {
 		f.exhausted = f.exhausted || e.Turn == f.turn
 	case events.BudgetExtended:
 		f.exhausted = false
+	case events.ActionRequested, events.AgentNamed, events.BranchSelected, events.ChatArchived, events.ChatConfigured,
+		events.ChatCreated, events.ChatEraseRequested, events.ChatErased, events.ChatInherited, events.ChatSpawned, events.ChatTitled,
+		events.ChatUnarchived, events.ChildEnded, events.ChildSpawned, events.CommandNoted, events.CommandRejected,
+		events.ContentDeleted, events.ContextCleared, events.ContextCompacted, events.ContextCompactionFailed, events.ContextRestored,
+		events.InputAccepted, events.InputEdited, events.InputPromoted, events.InputSteered, events.InputWithdrawn, events.ModeSet,
+		events.QuestionHeld, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.StepRequested,
+		events.ToolRequested, events.ToolStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterruptRequested,
+		events.TurnInterrupted, events.TurnStarted:
+		// Nobody is waited for because of it.
 	}
 }
 

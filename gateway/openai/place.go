@@ -114,7 +114,7 @@ func (a *asking) goOn(ctx context.Context, chat string, c conversation, id strin
 		has, err := a.repeated(ctx, chat, reply, t)
 		return has, true, err
 	}
-	before, _ := c.before()
+	before := c.before()
 	input := commandID("said", before.identity)
 	if _, known, err := a.outcome(ctx, chat, input); !known || err != nil {
 		return taken{}, false, err
@@ -237,17 +237,21 @@ const (
 // the one that the client names, if it does.
 func (a *asking) report(ctx context.Context, chat string, last exchange) (taken, error) {
 	var results []message
-	for i := len(last.answer) - 1; i >= 0 && last.answer[i].Role == roleTool; i-- {
-		results = append(results, last.answer[i])
+	for _, m := range last.answer {
+		if m.Role != roleTool {
+			results = nil // they belong to an earlier step
+			continue
+		}
+		results = append(results, m)
 	}
 	var has taken
-	for i := len(results) - 1; i >= 0; i-- {
-		in, call, ok := callOf(results[i].ToolCallID)
+	for _, m := range results {
+		in, call, ok := callOf(m.ToolCallID)
 		if !ok || a.key(in).Validate() != nil || chat != "" && in != chat {
-			return has, errBad("tool_call_id: %.80q is no call of this conversation", results[i].ToolCallID)
+			return has, errBad("tool_call_id: %.80q is no call of this conversation", m.ToolCallID)
 		}
 		chat = in
-		reply, err := a.result(ctx, in, call, results[i])
+		reply, err := a.result(ctx, in, call, m)
 		if err != nil {
 			return has, err
 		}
@@ -260,7 +264,7 @@ func (a *asking) report(ctx context.Context, chat string, last exchange) (taken,
 // reportBefore sends the results that come along with something that is said. Most
 // of them were sent before, and some are of calls that nobody waits for any more.
 func (a *asking) reportBefore(ctx context.Context, chat string, c conversation) {
-	before, _ := c.before()
+	before := c.before()
 	for _, m := range before.results() {
 		if in, call, ok := callOf(m.ToolCallID); ok && in == chat {
 			if _, err := a.result(ctx, chat, call, m); err != nil {

@@ -74,7 +74,7 @@ func image(url string) fields {
 func TestAFailureAfterTheFirstWordsIsTheLastThingInTheStream(t *testing.T) {
 	t.Parallel()
 	r := start(t, failing)
-	s := r.stream(r.ctx, completion(user("late")), nil)
+	s := r.stream(r.Context(), completion(user("late")), nil)
 	last := s.chunks[len(s.chunks)-1]
 	if s.text != "It begins" || s.done || len(s.finishes) != 0 || last.Error == nil || last.Error.Code != "auth" || !strings.Contains(last.Error.Message, "no such key") {
 		t.Errorf("streamed %q, last %+v", s.text, last.Error)
@@ -84,7 +84,7 @@ func TestAFailureAfterTheFirstWordsIsTheLastThingInTheStream(t *testing.T) {
 func TestAFailureIsTriedAgainWhenTheRequestComesAgain(t *testing.T) {
 	t.Parallel()
 	r := start(t, failing)
-	response := r.post(r.ctx, completion(user("once")))
+	response := r.post(r.Context(), completion(user("once")))
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusInternalServerError || response.Header.Get("X-Should-Retry") != "false" {
 		t.Errorf("status %d, headers %v", response.StatusCode, response.Header)

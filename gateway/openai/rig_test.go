@@ -33,14 +33,10 @@ import (
 	"github.com/everturn/everturn/toolrunner/tools"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 60 * time.Second
-
 // rig is a server with all parts, and a gateway before it.
 type rig struct {
 	*testing.T
 
-	ctx    context.Context
 	nc     *nats.Conn
 	url    string
 	client *client.Client
@@ -54,13 +50,11 @@ func start(t *testing.T, rules string) *rig {
 		t.Fatal(err)
 	}
 	server := embeddedtest.Start(t, embedded.Options{})
-	limit, cancelLimit := context.WithTimeout(t.Context(), patience)
-	ctx, cancel := context.WithCancel(limit)
+	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		cancelLimit()
 	})
 	run := func(part func(nc *nats.Conn) error) {
 		nc := connect(t, server)
@@ -93,7 +87,7 @@ func start(t *testing.T, rules string) *rig {
 	})
 	<-offered
 	nc := connect(t, server)
-	return &rig{T: t, ctx: ctx, nc: nc, url: "http://" + listener.Addr().String(), client: client.New(nc, "", "")}
+	return &rig{T: t, nc: nc, url: "http://" + listener.Addr().String(), client: client.New(nc, "", "")}
 }
 
 func connect(t *testing.T, s *embedded.Server) *nats.Conn {
@@ -120,12 +114,12 @@ func (mail) Run(context.Context, toolrunner.Call) (toolrunner.Output, error) {
 // agent keeps an agent.
 func (r *rig) agent(name string, s events.Settings) {
 	r.Helper()
-	bus, err := streams.OpenReader(r.ctx, r.nc, streams.Options{})
+	bus, err := streams.OpenReader(r.Context(), r.nc, streams.Options{})
 	if err != nil {
 		r.Fatal(err)
 	}
 	defer bus.Close()
-	if err := bus.Agents.Put(r.ctx, "default", name, s); err != nil {
+	if err := bus.Agents.Put(r.Context(), "default", name, s); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -202,7 +196,7 @@ func (a answer) text() string {
 // ask sends a request and reads the whole answer.
 func (r *rig) ask(body fields, header ...string) answer {
 	r.Helper()
-	response := r.post(r.ctx, body, header...)
+	response := r.post(r.Context(), body, header...)
 	defer response.Body.Close()
 	b, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -318,7 +312,7 @@ func decode(t *testing.T, response *http.Response, into any) {
 // startOf is what the first turn of a chat runs with.
 func startOf(r *rig, chat string) events.Effective {
 	r.Helper()
-	for commit, err := range r.client.Commits(r.ctx, chat, 0, 0) {
+	for commit, err := range r.client.Commits(r.Context(), chat, 0, 0) {
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -26,21 +26,18 @@ func (a *asking) stream(ctx context.Context, w http.ResponseWriter, t taken, hea
 	head.Object = "chat.completion.chunk"
 	out := streamed{w: w, head: head}
 	end, err := a.follow(ctx, t, &out)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil // the client has gone; the turn goes on
-		}
-		if !out.begun {
-			return a.broken(w, err)
-		}
+	switch {
+	case err == nil:
+		_ = out.end(end, a.q.Options != nil && a.q.Options.IncludeUsage) // it is the last thing said, heard or not
+	case !out.begun:
+		return a.broken(w, err)
+	case ctx.Err() == nil: // else the client has gone; the turn goes on
 		p := problemOf(err)
 		if p.Code == problem.CodeInternal {
 			a.cfg.Log.ErrorContext(ctx, "a chat completion broke off", "chat", t.chat, "error", err)
 		}
-		_ = out.send(refusalOf(p)) // it is the last thing said, heard or not
-		return nil
+		_ = out.send(refusalOf(p)) // the same
 	}
-	_ = out.end(end, a.q.Options != nil && a.q.Options.IncludeUsage) // the same
 	return nil
 }
 

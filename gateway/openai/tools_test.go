@@ -77,7 +77,7 @@ func TestTheClientRunsItsOwnTools(t *testing.T) {
 func TestCallsAreStreamedWithTheirPlace(t *testing.T) {
 	t.Parallel()
 	r := start(t, maps)
-	s := r.stream(r.ctx, with(completion(user("Where?")), "tools", mapTool), nil)
+	s := r.stream(r.Context(), with(completion(user("Where?")), "tools", mapTool), nil)
 	if len(s.calls) != 2 || s.calls[1].Index == nil || *s.calls[1].Index != 1 || !slices.Equal(s.finishes, []string{"tool_calls"}) || !s.done {
 		t.Errorf("streamed %+v", s)
 	}
@@ -116,7 +116,7 @@ rules:
 func TestWhatWaitsForAPersonIsSaidAndGoesOnWhenTheyDecide(t *testing.T) {
 	t.Parallel()
 	r := start(t, mails)
-	s := r.stream(r.ctx, completion(user("mail")), func(s *streamed) bool {
+	s := r.stream(r.Context(), completion(user("mail")), func(s *streamed) bool {
 		if strings.HasSuffix(s.text, "]") { // the notice has come
 			r.approve(s)
 		}

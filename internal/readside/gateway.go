@@ -37,9 +37,16 @@ func RunGateway(ctx context.Context, nc *nats.Conn, domain string, cfg gateway.C
 		return errors.Join(err, cfg.Listener.Close())
 	}
 	defer end()
-	cfg.Ways = append(slices.Clone(cfg.Ways), eventsWay(hub))
 	known := &tokens{now: time.Now}
-	g, err := gateway.New(wired(nc, known, cfg))
+	cfg = wired(nc, known, cfg)
+	named := &agents{nc: nc, options: options}
+	defer named.Close()
+	completions, err := openaiWays(cfg, hub, named)
+	if err != nil {
+		return errors.Join(err, cfg.Listener.Close())
+	}
+	cfg.Ways = slices.Concat(cfg.Ways, completions, []gateway.Way{eventsWay(hub)})
+	g, err := gateway.New(cfg)
 	if err != nil {
 		return errors.Join(err, cfg.Listener.Close())
 	}

@@ -94,8 +94,8 @@ func watched(err error) error {
 // agents are the named settings, read when they are asked for: the streams may be
 // set up later than a gateway is started.
 type agents struct {
-	nc     *nats.Conn
-	domain string
+	nc      *nats.Conn
+	options streams.Options
 
 	mu     sync.Mutex
 	reader *streams.Reader
@@ -121,7 +121,7 @@ func (a *agents) open(ctx context.Context) (*streams.Reader, error) {
 		return a.reader, nil
 	}
 	var err error
-	a.reader, err = streams.OpenReader(ctx, a.nc, streams.Options{Domain: a.domain})
+	a.reader, err = streams.OpenReader(ctx, a.nc, a.options)
 	return a.reader, err
 }
 
