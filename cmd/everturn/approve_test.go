@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -141,5 +144,37 @@ func TestALineIsNoAnswerToAQuestionThatCameMeanwhile(t *testing.T) {
 	}
 	if b, ok := q.answerIn("y"); !ok || b.Call != call(2) {
 		t.Errorf("it is about %s", b.Call)
+	}
+}
+
+// With nothing set up, what a person has to approve can be tried: the demo wants to
+// write a file, and does so when it may.
+func TestAnApprovalCanBeTriedWithTheDemo(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	b := devWith(t, "--workspace", folder)
+	notes := filepath.Join(folder, "notes.txt")
+	if r := b.command("write hello\nn not now\n", "chat", "--chat", "c1"); r.code != 0 {
+		t.Fatalf("code %d: %v", r.code, r.failure)
+	}
+	if _, err := os.Stat(notes); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it was denied, and written: %v", err)
+	}
+	r := b.command("write hello\ny\n", "chat", "--chat", "c1")
+	if r.code != 0 {
+		t.Fatalf("code %d: %v", r.code, r.failure)
+	}
+	says(t, "what is asked", r.err, "wants to run: write_file", "notes.txt")
+	if got, err := os.ReadFile(notes); err != nil || string(got) != "write hello\n" {
+		t.Errorf("the file says %q, %v", got, err)
+	}
+}
+
+func TestNothingIsWrittenWhereThatIsNotWanted(t *testing.T) {
+	t.Parallel()
+	b := devWith(t, "--workspace", t.TempDir(), "--no-write")
+	r := b.command("write hello\n", "chat", "--chat", "c1")
+	if r.code != 0 || strings.Contains(r.out, "write_file") {
+		t.Errorf("code %d: %v\n%s", r.code, r.failure, r.out)
 	}
 }

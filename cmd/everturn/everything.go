@@ -26,6 +26,7 @@ type everythingFlags struct {
 	cli.MetricsFlags
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
+	Write     bool   `default:"true" negatable:"" help:"Also offer write_file, which writes files of that folder: each call waits until somebody approves it, unless the chat's mode is full. --no-write if not."`
 }
 
 // everything is every part in one process, on connections of their own to one
@@ -55,6 +56,10 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	if err != nil {
 		return nil, cli.Exit(cli.ExitUsage, err)
 	}
+	tooling := tools.Standard(workspace, time.Now)
+	if f.Write {
+		tooling = append(tooling, tools.WriteFile(workspace))
+	}
 	log := s.log.Logger(s.stderr)
 	meter, stopMeter, err := f.Meter(ctx)
 	if err != nil {
@@ -79,7 +84,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	})
 	e.run(ctx, server, "toolrunner", func(nc *nats.Conn) error {
 		cfg := toolrunner.Config{Log: log, Meter: meter, Offered: sync.OnceFunc(func() { close(offered) })}
-		return parts.RunTools(ctx, nc, cfg, tools.Standard(workspace, time.Now))
+		return parts.RunTools(ctx, nc, cfg, tooling)
 	})
 	if web != nil {
 		e.gateway(ctx, server, gateway.Config{Listener: web, Log: log, Meter: meter})

@@ -26,6 +26,7 @@ type grammar struct {
 	toolrunner.Config
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
+	Write     bool   `help:"Also offer write_file, which writes files of that folder: each call waits until somebody approves it, unless the chat's mode is full."`
 	Ledger    string `placeholder:"FILE" help:"Also offer the test tools: wait, and append_ledger, which appends a line to this file for each of its effects."`
 }
 
@@ -42,6 +43,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	defer func() { err = errors.Join(err, workspace.Close()) }()
 	offered := tools.Standard(workspace, time.Now)
+	if g.Write {
+		offered = append(offered, tools.WriteFile(workspace))
+	}
 	if g.Ledger != "" {
 		offered = append(offered, tools.AppendLedger(g.Ledger), tools.Wait())
 	}

@@ -437,7 +437,13 @@ func TestDemo(t *testing.T) {
 				t.Errorf("%s: step 2: %q", tool, text)
 			}
 		}
-		s := ask(t.Context(), t, m, request(user("hello")))
+		r := request(user("Write \"hello\" to notes.txt"))
+		r.Tools = []model.Tool{{Name: "current_time"}, {Name: "write_file"}}
+		s := ask(t.Context(), t, m, r)
+		if call := s.answer.Parts[1]; call.Name != "write_file" || call.Arguments != `{"path": "notes.txt", "content": "Write \"hello\" to notes.txt\n"}` {
+			t.Errorf("to write: %+v", call)
+		}
+		s = ask(t.Context(), t, m, request(user("hello")))
 		if text := s.text(t); s.answer.Stop != events.StopEnd || !strings.Contains(text, "“hello”") || len(s.deltas) < 10 {
 			t.Errorf("without tools: %q in %d deltas", text, len(s.deltas))
 		}

@@ -84,7 +84,7 @@ func run(ctx context.Context, tool toolrunner.Tool, arguments string) (string, e
 func TestManifestsAreValidAndStrict(t *testing.T) {
 	t.Parallel()
 	w, _ := workspace(t)
-	all := append(tools.Standard(w, noon), tools.AppendLedger("unused"), tools.Wait())
+	all := append(tools.Standard(w, noon), tools.WriteFile(w), tools.AppendLedger("unused"), tools.Wait())
 	for _, tool := range all {
 		m := tool.Manifest()
 		m.Group = "builtin"
@@ -100,7 +100,11 @@ func TestManifestsAreValidAndStrict(t *testing.T) {
 		if _, err := run(t.Context(), tool, `{} {}`); err == nil {
 			t.Errorf("%s: takes two objects", m.Name)
 		}
-		if ledger := m.Name == "append_ledger"; m.ReadOnly == ledger || m.Idempotent == ledger || m.Policy != events.PolicyAllow {
+		policy := events.PolicyAllow
+		if m.Name == "write_file" {
+			policy = events.PolicyAsk
+		}
+		if writes := m.Name == "append_ledger" || m.Name == "write_file"; m.ReadOnly == writes || m.Idempotent == writes || m.Policy != policy {
 			t.Errorf("%s: read only %v, idempotent %v, policy %s", m.Name, m.ReadOnly, m.Idempotent, m.Policy)
 		}
 	}

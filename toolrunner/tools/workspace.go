@@ -22,7 +22,7 @@ const (
 	maxFileBytes = 8 << 20
 )
 
-// Workspace is the folder that tools may read.
+// Workspace is the folder that tools may read and, if [WriteFile] is among them, write.
 type Workspace struct {
 	root *os.Root
 }
