@@ -151,6 +151,11 @@ natscli: $(NATS) ## types the lines of docs/COMMANDS.md, and of the backup in do
 $(NATS):
 	GOBIN=$(CURDIR)/$(dir $(NATS)) go install github.com/nats-io/natscli/nats@$(NATS:bin/natscli-%/nats=%)
 
+.PHONY: npmclients
+npmclients: ## clients of OpenAI's API from npm, against a gateway; needs node and npm
+	npm ci --prefix internal/npmclients --no-audit --no-fund
+	go test -tags processes ./internal/npmclients -run '^TestClients' -v -count=1 -timeout 20m
+
 .PHONY: release
 release: $(RELEASER) ## what a release consists of, into dist/; nothing is published
 	$(RELEASER) check
