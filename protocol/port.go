@@ -20,6 +20,13 @@ var ErrStorageFull = errors.New("storage is full")
 // does not come back by waiting.
 var ErrDamaged = errors.New("what was stored is damaged")
 
+// ErrReplaced means that a stream is not the one that was read before: it ends before
+// what was read, so it was made anew, or comes from an older backup. What was made of
+// it must be made again.
+//
+// It comes wrapped: ask with [errors.Is].
+var ErrReplaced = errors.New("the stream is not the one that was read before")
+
 // Handlers answer requests. Each call runs on a goroutine of its own, and may
 // come more than once for one question.
 type Handlers struct {

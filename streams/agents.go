@@ -79,7 +79,7 @@ func (a *Agents) follow(ctx context.Context, filter string, on func(map[string]m
 	all := map[string]map[string]events.Settings{}
 	ready := false
 	f := follower{
-		c: a.c, sources: []source{{agentsStream, filter}}, policy: jetstream.DeliverLastPerSubjectPolicy,
+		c: a.c, sources: []source{{stream: agentsStream, filter: filter}}, policy: jetstream.DeliverLastPerSubjectPolicy,
 		on: func(m *nats.Msg, meta *nats.MsgMetadata) error {
 			if !ready { // nobody has seen it yet
 				enter(all, m)

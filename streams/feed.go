@@ -28,7 +28,7 @@ var errEnough = errors.New("read to the end")
 func (f *Feed) Deltas(ctx context.Context, k events.Key, step events.StepID, attempt int) ([]protocol.Delta, error) {
 	var all []protocol.Delta
 	follow := follower{
-		c: f.c, sources: []source{{FeedStream, protocol.FeedDeltaSubject(k)}}, policy: jetstream.DeliverAllPolicy,
+		c: f.c, sources: []source{{stream: FeedStream, filter: protocol.FeedDeltaSubject(k)}}, policy: jetstream.DeliverAllPolicy,
 		on: func(m *nats.Msg, _ *nats.MsgMetadata) error {
 			var d protocol.Delta
 			if json.Unmarshal(m.Data, &d) == nil && d.Step == step && d.Attempt == attempt {

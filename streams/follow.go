@@ -37,7 +37,10 @@ type follower struct {
 }
 
 // source is a stream, and what of it is wanted.
-type source struct{ stream, filter string }
+type source struct {
+	stream, filter string
+	from           uint64 // with the policy by start sequence
+}
 
 // followed is a source on its way.
 type followed struct {
@@ -128,6 +131,7 @@ func (f *follower) begin(ctx context.Context, from source, messages chan *nats.M
 	}{from.stream, jetstream.ConsumerConfig{
 		DeliverSubject:    s.inbox,
 		DeliverPolicy:     f.policy,
+		OptStartSeq:       from.from,
 		AckPolicy:         jetstream.AckNonePolicy,
 		MaxDeliver:        1,
 		FilterSubject:     from.filter,

@@ -52,7 +52,7 @@ func (l *Log) Heads(ctx context.Context, head func(protocol.Head), ready func())
 		ready: func() error { ready(); return nil },
 	}
 	for n := range l.shards {
-		f.sources = append(f.sources, source{LogStream(n), logSubjects(n)})
+		f.sources = append(f.sources, source{stream: LogStream(n), filter: logSubjects(n)})
 	}
 	return f.run(ctx)
 }

@@ -85,7 +85,7 @@ func (t *Tools) Watch(ctx context.Context, on func([]protocol.ToolEntry)) error 
 	ready := false
 	tell := func() { on(slices.SortedFunc(maps.Values(entries), byName)) }
 	f := follower{
-		c: t.c, sources: []source{{toolsStream, bucketSubject(ToolsBucket, ">")}}, policy: jetstream.DeliverLastPerSubjectPolicy,
+		c: t.c, sources: []source{{stream: toolsStream, filter: bucketSubject(ToolsBucket, ">")}}, policy: jetstream.DeliverLastPerSubjectPolicy,
 		on: func(m *nats.Msg, _ *nats.MsgMetadata) error {
 			err := t.enter(ctx, entries, m)
 			if err == nil && ready {
