@@ -10,6 +10,6 @@ import (
 // is decided. An import that is missing below belongs elsewhere.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.OnlyOurs(t, deptest.Ours("events", "protocol", "protocol/transcript", "projections/question")...)
+	deptest.OnlyOurs(t, deptest.Ours("events", "protocol", "protocol/listing", "protocol/transcript", "projections/question")...)
 	deptest.Never(t, "github.com/nats-io/nats.go/...", deptest.Module+"/chat")
 }

@@ -119,7 +119,7 @@ func (t *Tokens) follow(ctx context.Context, on func(map[TokenHash]Token) error)
 	all := map[TokenHash]Token{}
 	ready := false
 	f := follower{
-		c: t.c, sources: []source{{tokensStream, bucketSubject(TokensBucket, ">")}}, policy: jetstream.DeliverLastPerSubjectPolicy,
+		c: t.c, sources: []source{{stream: tokensStream, filter: bucketSubject(TokensBucket, ">")}}, policy: jetstream.DeliverLastPerSubjectPolicy,
 		on: func(m *nats.Msg, _ *nats.MsgMetadata) error {
 			if ready {
 				all = maps.Clone(all)

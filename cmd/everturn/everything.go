@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/everturn/everturn/internal/embedded"
 	"github.com/everturn/everturn/internal/models"
 	"github.com/everturn/everturn/internal/parts"
+	"github.com/everturn/everturn/internal/readside"
 	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/tools"
@@ -80,7 +82,9 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 		return nil, e.stop()
 	}
 	e.run(ctx, server, "projections", func(nc *nats.Conn) error {
-		return parts.RunProjections(ctx, nc, cli.Built().Version, log)
+		return readside.RunProjections(ctx, nc, readside.Projections{
+			Version: cli.Built().Version, Log: log, Store: filepath.Join(server.Store(), projectionsFolder),
+		})
 	})
 	e.run(ctx, server, "toolrunner", func(nc *nats.Conn) error {
 		cfg := toolrunner.Config{Log: log, Meter: meter, Offered: sync.OnceFunc(func() { close(offered) })}

@@ -51,6 +51,10 @@ type grammar struct {
 	Rename      renameCommand      `cmd:"" help:"Give a chat a title."`
 	Archive     archiveCommand     `cmd:"" help:"Put a chat away, until something is said in it."`
 	Unarchive   unarchiveCommand   `cmd:"" help:"Bring an archived chat back."`
+	Chats       chatsCommand       `cmd:"" help:"List chats, the one that changed last first."`
+	Search      searchCommand      `cmd:"" help:"Find where something was said."`
+	Open        openCommand        `cmd:"" help:"Show what waits for somebody: approvals, questions, calls of clients, budgets, failures."`
+	Usage       usageCommand       `cmd:"" help:"Show what models were asked for, and what it cost."`
 	Chat        chatCommand        `cmd:"" help:"Talk to the assistant, line by line."`
 	Tail        tailCommand        `cmd:"" help:"Show what happens in a chat while it happens."`
 	Transcript  transcriptCommand  `cmd:"" help:"Show a chat as people read it."`

@@ -12,7 +12,6 @@ import (
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/cli"
-	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/projections"
 )
 
@@ -113,20 +112,4 @@ func pages(ctx context.Context, c *client.Client, q projections.TranscriptReques
 			q.At = projections.Point{Rev: page.Rev} // pages of one moment
 		}
 	}
-}
-
-// projectionsCommand is `everturn projections`.
-type projectionsCommand struct {
-	remote
-}
-
-// Run implements the command.
-func (c *projectionsCommand) Run(s *surroundings) error {
-	c.Logger = s.log.Logger(s.stderr)
-	nc, err := c.Connect("projections")
-	if err != nil {
-		return err
-	}
-	defer nc.Close() // the service has settled everything it had in hand by then
-	return parts.Domain(c.JSDomain).RunProjections(s.ctx, nc, cli.Built().Version, c.Logger)
 }

@@ -9,5 +9,5 @@ import (
 // A service binary connects to a server; it must not contain one.
 func TestServerIsNotLinked(t *testing.T) {
 	t.Parallel()
-	deptest.Never(t, "github.com/nats-io/nats-server/v2/...")
+	deptest.Never(t, "github.com/nats-io/nats-server/v2/...", "modernc.org/sqlite/...")
 }

@@ -71,6 +71,7 @@ type Options struct {
 type Server struct {
 	nats     *server.Server
 	lock     *os.File
+	store    string
 	user     string
 	password string
 	close    sync.Once
@@ -92,9 +93,13 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", errors.Join(err, lock.Close()))
 	}
-	s.lock = lock
+	s.lock, s.store = lock, so.StoreDir
 	return s, nil
 }
+
+// Store is the directory of the server's data. Whoever keeps something beside it keeps
+// it in a folder of its own.
+func (s *Server) Store() string { return s.store }
 
 func start(ctx context.Context, so *server.Options, o Options) (*Server, error) {
 	s := &Server{}

@@ -24,9 +24,14 @@ func RunProjections(ctx context.Context, nc *nats.Conn, version string, log *slo
 	return Domain("").RunProjections(ctx, nc, version, log)
 }
 
+// Kept is what a projection with a store answers, read from the same logs. Stop ends
+// it, and is called when no query is asked any more.
+type Kept func(ctx context.Context, r *streams.Reader) (queries map[string]projections.Query, stop func(), err error)
+
 // RunProjections answers queries until ctx ends. Version is that of the release.
-// Faults go to the log. It waits for streams that are not there yet.
-func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version string, log *slog.Logger) error {
+// Faults go to the log. It waits for streams that are not there yet. What nobody keeps
+// is answered with what to do.
+func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version string, log *slog.Logger, kept ...Kept) error {
 	options := streams.Options{Domain: string(d)}
 	reader, err := awaitReader(ctx, nc, options, log)
 	if err != nil {
@@ -47,7 +52,16 @@ func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version strin
 		return err
 	}
 	queries := service.Contents()
-	for _, answered := range []map[string]projections.Query{p.Queries(), a.Queries()} {
+	all := []map[string]projections.Query{p.Queries(), a.Queries(), projections.Unkept()}
+	for _, begin := range kept {
+		answered, stop, err := begin(ctx, reader)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		all = append(all, answered)
+	}
+	for _, answered := range all {
 		for name, q := range answered {
 			queries[name] = caught(name, q, log)
 		}

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol/listing"
 )
 
 // maxCursorBytes bounds a cursor: a place, and how far each of 256 streams was read.
-const maxCursorBytes = 4 << 10
+const maxCursorBytes = 3 << 10
 
 // numbers is a cursor made of numbers.
 func numbers(list ...int64) listing.Cursor {
@@ -53,7 +54,7 @@ func parseBytes(c listing.Cursor) ([]byte, error) {
 }
 
 func badCursor() error {
-	return refuse(events.CodeBadCommand, "after, before: want a cursor that an answer to the same question named")
+	return question.Refuse(events.CodeBadCommand, "after, before: want a cursor that an answer to the same question named")
 }
 
 // separator parts texts in a cursor; no text that is kept has it.

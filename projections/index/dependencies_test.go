@@ -9,6 +9,6 @@ import (
 // The index knows neither NATS nor decisions, and only words of what it is asked.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.OnlyOurs(t, deptest.Ours("events", "protocol", "protocol/listing")...)
+	deptest.OnlyOurs(t, deptest.Ours("events", "projections/question", "protocol", "protocol/listing")...)
 	deptest.Never(t, "github.com/nats-io/nats.go/...", deptest.Module+"/chat")
 }

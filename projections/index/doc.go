@@ -7,7 +7,7 @@
 // nor a repetition. Nothing in the file is a fact: it can be built again from the logs
 // at any time, and is when it is missing, or when this release folds otherwise.
 //
-// It never waits for a value to become storable: what cannot be kept as it is is
-// repaired with a visible mark, and a commit that makes no sense is set aside with its
-// reason, and the next one is read.
+// It never waits for a value to become storable: where something cannot be kept, it is
+// repaired with a visible mark; a commit that makes no sense is set aside with its
+// reason; and the next one is read.
 package index

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol/listing"
 )
 
@@ -43,13 +44,13 @@ type ranked struct {
 
 // spanOf reads where a page begins. The list is as of what the file holds in the state
 // that is read, or held when it was begun.
-func spanOf(ctx context.Context, q question[listing.ChatsRequest]) (span, error) {
+func spanOf(ctx context.Context, q inquiry[listing.ChatsRequest]) (span, error) {
 	limit, err := checked(q.ask.V, q.ask.Limit)
 	if err != nil {
 		return span{}, err
 	}
 	if q.ask.After != "" && q.ask.Before != "" {
-		return span{}, refuse(events.CodeBadCommand, "after, before: one of them")
+		return span{}, question.Refuse(events.CodeBadCommand, "after, before: one of them")
 	}
 	sp := span{limit: limit}
 	if sp.asOf, err = q.positions(ctx); err != nil {
@@ -75,7 +76,7 @@ func spanOf(ctx context.Context, q question[listing.ChatsRequest]) (span, error)
 }
 
 // positions is how far each stream had been read.
-func (q question[Q]) positions(ctx context.Context) ([]int64, error) {
+func (q inquiry[Q]) positions(ctx context.Context) ([]int64, error) {
 	rows, err := q.tx.QueryContext(ctx, `SELECT shard, sequence FROM positions`)
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
@@ -102,7 +103,7 @@ func (sp span) cursor(r rank) listing.Cursor {
 //
 // Most chats stand where they stood when the list was begun. Those that have moved
 // since are looked up where they stood then, so each is met once.
-func chats(ctx context.Context, q question[listing.ChatsRequest]) (listing.Chats, error) {
+func chats(ctx context.Context, q inquiry[listing.ChatsRequest]) (listing.Chats, error) {
 	a := listing.Chats{Chats: []listing.Chat{}}
 	if err := awaited(ctx, q); err != nil {
 		return a, err
@@ -164,7 +165,7 @@ func (sp span) page(list []ranked) (listing.Chats, error) {
 }
 
 // filter is what is asked of a chat besides its place.
-func filter(q question[listing.ChatsRequest]) (where string, args []any, err error) {
+func filter(q inquiry[listing.ChatsRequest]) (where string, args []any, err error) {
 	conditions := []string{"gone = 0"}
 	also := func(condition string, of ...any) {
 		conditions, args = append(conditions, condition), append(args, of...)
@@ -177,7 +178,7 @@ func filter(q question[listing.ChatsRequest]) (where string, args []any, err err
 	case listing.StatusIdle, listing.StatusRunning, listing.StatusInterrupting, listing.StatusFailed:
 		also("status = ?", string(q.ask.Status))
 	default:
-		return "", nil, refuse(events.CodeBadCommand, "status: want idle, running, interrupting or failed")
+		return "", nil, question.Refuse(events.CodeBadCommand, "status: want idle, running, interrupting or failed")
 	}
 	if q.ask.Agent != "" {
 		also("agent = ?", q.ask.Agent)
@@ -191,7 +192,7 @@ func filter(q question[listing.ChatsRequest]) (where string, args []any, err err
 		also("archived = 1")
 	case listing.ArchivedToo:
 	default:
-		return "", nil, refuse(events.CodeBadCommand, "archived: want only, too, or nothing, which hides them")
+		return "", nil, question.Refuse(events.CodeBadCommand, "archived: want only, too, or nothing, which hides them")
 	}
 	switch {
 	case q.ask.Parent != "":

@@ -9,13 +9,15 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol/listing"
 )
 
 // still gives the chats of a page that have not moved since the list was begun, and one
 // more if there is one.
-func still(ctx context.Context, q question[listing.ChatsRequest], sp span, where string, args []any) ([]ranked, error) {
-	text := `SELECT at, shard, sequence, state FROM chats WHERE tenant = ? AND ` + where
+func still(ctx context.Context, q inquiry[listing.ChatsRequest], sp span, where string, args []any) ([]ranked, error) {
+	var text strings.Builder
+	text.WriteString(`SELECT at, shard, sequence, state FROM chats WHERE tenant = ? AND ` + where)
 	args = append([]any{q.tenant}, args...)
 	order := "DESC"
 	if sp.set {
@@ -23,16 +25,16 @@ func still(ctx context.Context, q question[listing.ChatsRequest], sp span, where
 		if sp.newer {
 			than, order = ">", "ASC"
 		}
-		text += ` AND (at, shard, sequence) ` + than + ` (?, ?, ?) AND sequence <= CASE shard`
+		text.WriteString(` AND (at, shard, sequence) ` + than + ` (?, ?, ?) AND sequence <= CASE shard`)
 		args = append(args, sp.from.at, sp.from.shard, sp.from.sequence)
 		for n, sequence := range sp.asOf {
-			text += fmt.Sprintf(" WHEN %d THEN ?", n)
+			fmt.Fprintf(&text, " WHEN %d THEN ?", n)
 			args = append(args, sequence)
 		}
-		text += " END"
+		text.WriteString(" END")
 	}
-	text += strings.ReplaceAll(" ORDER BY at ?, shard ?, sequence ? LIMIT ", "?", order) + fmt.Sprint(sp.limit+1)
-	rows, err := q.tx.QueryContext(ctx, text, args...)
+	text.WriteString(strings.ReplaceAll(" ORDER BY at ?, shard ?, sequence ? LIMIT ", "?", order) + fmt.Sprint(sp.limit+1))
+	rows, err := q.tx.QueryContext(ctx, text.String(), args...)
 	if err != nil {
 		return nil, fmt.Errorf("index: chats: %w", err)
 	}
@@ -54,7 +56,7 @@ func still(ctx context.Context, q question[listing.ChatsRequest], sp span, where
 
 // movedSince gives the chats of a page that have moved since the list was begun, in
 // the places they had then. Those that were made since had none.
-func movedSince(ctx context.Context, q question[listing.ChatsRequest], sp span, where string, args []any) ([]ranked, error) {
+func movedSince(ctx context.Context, q inquiry[listing.ChatsRequest], sp span, where string, args []any) ([]ranked, error) {
 	const text = `SELECT c.shard, c.state, p.at, p.sequence FROM chats AS c LEFT JOIN places AS p ON p.tenant = c.tenant AND p.chat = c.chat
 		AND p.rev = (SELECT rev FROM places WHERE tenant = c.tenant AND chat = c.chat AND sequence <= ? ORDER BY rev DESC LIMIT 1)
 		WHERE c.tenant = ? AND c.shard = ? AND c.sequence > ? AND c.chat IN (SELECT chat FROM chats WHERE tenant = c.tenant AND chat = c.chat AND `
@@ -84,7 +86,7 @@ func movedSince(ctx context.Context, q question[listing.ChatsRequest], sp span, 
 				case at.Valid:
 					list = append(list, r)
 				case r.chat.Rev > maxPlaces: // nobody knows any more where it stood, if it did
-					return refuse(events.CodeUnavailable, "too much has happened since the list was begun: begin anew")
+					return question.Refuse(events.CodeUnavailable, "too much has happened since the list was begun: begin anew")
 				}
 			}
 			return rows.Err()
@@ -113,12 +115,12 @@ func line(state []byte) (listing.Chat, error) {
 }
 
 // awaited is a [*lateError] unless a chat has come as far as the question wants.
-func awaited(ctx context.Context, q question[listing.ChatsRequest]) error {
+func awaited(ctx context.Context, q inquiry[listing.ChatsRequest]) error {
 	if q.ask.MinRev == 0 {
 		return nil
 	}
 	if q.ask.Chat == "" {
-		return refuse(events.CodeBadCommand, "min_rev: of which chat?")
+		return question.Refuse(events.CodeBadCommand, "min_rev: of which chat?")
 	}
 	var state []byte
 	err := q.tx.QueryRowContext(ctx, getChat, q.tenant, q.ask.Chat).Scan(&state)

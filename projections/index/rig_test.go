@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -168,9 +169,7 @@ func histories(tb testing.TB, seed uint64, chats, messages int) *logs {
 		}
 	}
 	for _, c := range all {
-		for d, b := range c.Blobs {
-			l.blobs[d] = b
-		}
+		maps.Copy(l.blobs, c.Blobs)
 	}
 	l.mix(chance, all)
 	return l

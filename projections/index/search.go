@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol/listing"
 )
 
@@ -26,7 +27,7 @@ const (
 
 // search finds where something was said, the newest first: in the order of ids, which
 // never change, so that pages neither repeat nor leave out.
-func search(ctx context.Context, q question[listing.SearchRequest]) (listing.Hits, error) {
+func search(ctx context.Context, q inquiry[listing.SearchRequest]) (listing.Hits, error) {
 	a := listing.Hits{Hits: []listing.Hit{}}
 	limit, err := checked(q.ask.V, q.ask.Limit)
 	if err != nil {
@@ -53,7 +54,7 @@ func search(ctx context.Context, q question[listing.SearchRequest]) (listing.Hit
 	case listing.KindUser, listing.KindAssistant, listing.KindTitle:
 		text, args = text+" AND s.kind = ?", append(args, string(q.ask.Kind))
 	default:
-		return a, refuse(events.CodeBadCommand, "kind: want user, assistant or title")
+		return a, question.Refuse(events.CodeBadCommand, "kind: want user, assistant or title")
 	}
 	newer := q.ask.Before != ""
 	order := " ORDER BY words.rowid DESC LIMIT "
@@ -62,7 +63,7 @@ func search(ctx context.Context, q question[listing.SearchRequest]) (listing.Hit
 	}
 	if cursor := cmp.Or(q.ask.After, q.ask.Before); cursor != "" {
 		if q.ask.After != "" && newer {
-			return a, refuse(events.CodeBadCommand, "after, before: one of them")
+			return a, question.Refuse(events.CodeBadCommand, "after, before: one of them")
 		}
 		from, err := parseNumbers(cursor, 1)
 		if err != nil {
@@ -87,7 +88,7 @@ type hit struct {
 	listing.Hit
 }
 
-func hits(ctx context.Context, q question[listing.SearchRequest], text string, args []any) ([]hit, error) {
+func hits(ctx context.Context, q inquiry[listing.SearchRequest], text string, args []any) ([]hit, error) {
 	rows, err := q.tx.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("index: search: %w", err)
@@ -159,7 +160,7 @@ func pieces(s string) []listing.Piece {
 // in quotes, so that none is taken for an operator.
 func expression(text string) (string, error) {
 	if len(text) > listing.MaxSearchBytes {
-		return "", refuse(events.CodeTooLarge, "text of %d bytes, at most %d are allowed", len(text), listing.MaxSearchBytes)
+		return "", question.Refuse(events.CodeTooLarge, "text of %d bytes, at most %d are allowed", len(text), listing.MaxSearchBytes)
 	}
 	var words []string
 	for n, piece := range strings.Split(events.RepairText(text), `"`) {
@@ -183,9 +184,9 @@ func expression(text string) (string, error) {
 	}
 	switch {
 	case len(terms) == 0:
-		return "", refuse(events.CodeBadCommand, "text: want at least one word of letters or digits")
+		return "", question.Refuse(events.CodeBadCommand, "text: want at least one word of letters or digits")
 	case len(terms) > maxSearchWords:
-		return "", refuse(events.CodeTooLarge, "text of %d words, at most %d are allowed", len(terms), maxSearchWords)
+		return "", question.Refuse(events.CodeTooLarge, "text of %d words, at most %d are allowed", len(terms), maxSearchWords)
 	}
 	return strings.Join(terms, " AND "), nil
 }

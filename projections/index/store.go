@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 
 	_ "modernc.org/sqlite" // the driver
@@ -75,11 +76,8 @@ func pragma(name, value string) string {
 
 // connect gives connections to a file.
 func connect(path string, settings ...string) (*sql.DB, error) {
-	name := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + pragma("busy_timeout", "5000")
-	for _, s := range settings {
-		name += "&" + s
-	}
-	return sql.Open("sqlite", name)
+	settings = append(settings, pragma("busy_timeout", "5000"))
+	return sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+strings.Join(settings, "&"))
 }
 
 // prepare makes the tables if there are none, and readies what writes.

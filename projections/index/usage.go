@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol/listing"
 )
 
@@ -14,7 +15,7 @@ import (
 const sums = `total(attempts), total(input), total(output), total(cache_read), total(cache_write), total(reasoning), total(cost_micros), total(unpriced)`
 
 // usage gives what a tenant's chats used.
-func usage(ctx context.Context, q question[listing.UsageRequest]) (listing.Usage, error) {
+func usage(ctx context.Context, q inquiry[listing.UsageRequest]) (listing.Usage, error) {
 	a := listing.Usage{Rows: []listing.Spent{}}
 	limit, err := checked(q.ask.V, q.ask.Limit)
 	if err != nil {
@@ -22,14 +23,17 @@ func usage(ctx context.Context, q question[listing.UsageRequest]) (listing.Usage
 	}
 	where, args := "tenant = ?", []any{q.tenant}
 	for _, f := range []struct{ name, column, than, value string }{
-		{"from", "day", ">=", q.ask.From}, {"to", "day", "<=", q.ask.To},
-		{"chat", "chat", "=", q.ask.Chat}, {"model", "model", "=", q.ask.Model}, {"agent", "agent", "=", q.ask.Agent},
+		{"from", "day", ">=", q.ask.From},
+		{"to", "day", "<=", q.ask.To},
+		{"chat", "chat", "=", q.ask.Chat},
+		{"model", "model", "=", q.ask.Model},
+		{"agent", "agent", "=", q.ask.Agent},
 	} {
 		if f.value == "" {
 			continue
 		}
 		if _, err := time.Parse(time.DateOnly, f.value); f.column == "day" && err != nil {
-			return a, refuse(events.CodeBadCommand, "%s: want a day, as 2026-11-30", f.name)
+			return a, question.Refuse(events.CodeBadCommand, "%s: want a day, as 2026-11-30", f.name)
 		}
 		where, args = where+" AND "+f.column+" "+f.than+" ?", append(args, f.value)
 	}
@@ -39,7 +43,7 @@ func usage(ctx context.Context, q question[listing.UsageRequest]) (listing.Usage
 		by = listing.ByDay
 	case listing.ByDay, listing.ByModel, listing.ByAgent, listing.ByChat:
 	default:
-		return a, refuse(events.CodeBadCommand, "by: want day, model, agent or chat")
+		return a, question.Refuse(events.CodeBadCommand, "by: want day, model, agent or chat")
 	}
 	if a.Total, err = scanSpent(q.tx.QueryRowContext(ctx, "SELECT '', "+sums+" FROM spent WHERE "+where, args...)); err != nil {
 		return a, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol/listing"
 )
 
@@ -21,7 +22,7 @@ var ownedBy = `c.chat IN (WITH RECURSIVE family (chat, depth) AS (
 
 // waits gives what waits for somebody in a tenant's chats. Since when it does never
 // changes, so pages neither repeat nor leave out.
-func waits(ctx context.Context, q question[listing.OpenRequest]) (listing.Open, error) {
+func waits(ctx context.Context, q inquiry[listing.OpenRequest]) (listing.Open, error) {
 	a := listing.Open{Open: []listing.Waiting{}}
 	limit, err := checked(q.ask.V, q.ask.Limit)
 	if err != nil {
@@ -38,7 +39,7 @@ func waits(ctx context.Context, q question[listing.OpenRequest]) (listing.Open, 
 			case listing.OpenApproval, listing.OpenQuestion, listing.OpenClient, listing.OpenBudget, listing.OpenFailure:
 				kinds = append(kinds, string(k))
 			default:
-				return a, refuse(events.CodeBadCommand, "kinds: want approval, question, client, budget or failure")
+				return a, question.Refuse(events.CodeBadCommand, "kinds: want approval, question, client, budget or failure")
 			}
 		}
 		also("o.kind IN (?"+strings.Repeat(", ?", len(kinds)-1)+")", kinds...)
@@ -67,7 +68,7 @@ func waits(ctx context.Context, q question[listing.OpenRequest]) (listing.Open, 
 	}
 	defer rows.Close()
 	var last []string
-	room := maxAnswerBytes
+	room := question.MaxAnswerBytes
 	for rows.Next() {
 		var of, kind, call string
 		var item, state []byte
