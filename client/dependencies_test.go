@@ -11,6 +11,6 @@ import (
 // the server nor the loops.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.OnlyOurs(t, slices.Concat(deptest.Ours("events", "protocol", "protocol/transcript", "internal/picture"))...)
+	deptest.OnlyOurs(t, slices.Concat(deptest.Ours("events", "protocol", "protocol/listing", "protocol/transcript", "internal/picture"))...)
 	deptest.Never(t, slices.Concat(deptest.Ours("orchestrator", "toolrunner", "chat", "projections"), []string{"github.com/nats-io/nats-server/v2/..."})...)
 }
