@@ -45,7 +45,11 @@ func RunGateway(ctx context.Context, nc *nats.Conn, domain string, cfg gateway.C
 	if err != nil {
 		return errors.Join(err, cfg.Listener.Close())
 	}
-	cfg.Ways = slices.Concat(cfg.Ways, completions, []gateway.Way{eventsWay(hub)})
+	pages, err := pageWays(cfg.Chats, hub, cfg.Log)
+	if err != nil {
+		return errors.Join(err, cfg.Listener.Close())
+	}
+	cfg.Ways = slices.Concat(cfg.Ways, completions, pages, []gateway.Way{eventsWay(hub)})
 	g, err := gateway.New(cfg)
 	if err != nil {
 		return errors.Join(err, cfg.Listener.Close())
