@@ -19,8 +19,8 @@ type Config struct {
 	// the handler is wanted.
 	Listener net.Listener
 
-	// Chats is asked and told everything.
-	Chats Chats
+	// Chats is asked and told everything, within quotas. [Limit] makes it.
+	Chats *Limited
 
 	// Tokens says who shows a token. Nil: no token counts.
 	Tokens Tokens
@@ -34,6 +34,10 @@ type Config struct {
 
 	// Ready says why requests cannot be answered now. Nil: they always can.
 	Ready func(context.Context) error
+
+	// CommandWait is how long a request waits until its command is decided. Default:
+	// [DefaultCommandWait].
+	CommandWait time.Duration
 
 	// StopWait is how long requests in hand may take when the gateway is to end.
 	// Default: [DefaultStopWait].
@@ -57,10 +61,13 @@ var ErrNoToken = errors.New("this token does not count: it was never made, was r
 
 // Settings of a gateway that nobody chose.
 const (
-	DefaultStopWait = 10 * time.Second
+	DefaultStopWait    = 10 * time.Second
+	DefaultCommandWait = 30 * time.Second
 
-	headerTime     = 5 * time.Second // for the header of a request to arrive
-	idleTime       = 2 * time.Minute // between two requests of a connection
+	headerTime     = 5 * time.Second  // for the header of a request to arrive
+	bodyTime       = 15 * time.Second // for the body of a command
+	uploadTime     = 2 * time.Minute  // for content
+	idleTime       = 2 * time.Minute  // between two requests of a connection
 	maxHeaderBytes = 64 << 10
 )
 
@@ -70,6 +77,9 @@ func (cfg Config) withDefaults() (Config, error) {
 	}
 	if cfg.StopWait == 0 {
 		cfg.StopWait = DefaultStopWait
+	}
+	if cfg.CommandWait == 0 {
+		cfg.CommandWait = DefaultCommandWait
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 
 	"github.com/everturn/everturn/gateway/identity"
 	"github.com/everturn/everturn/gateway/problem"
@@ -13,9 +14,11 @@ import (
 
 // Gateway answers HTTP. Make it with [New].
 type Gateway struct {
-	cfg     Config
-	door    door
-	handler http.Handler
+	cfg      Config
+	door     door
+	document []byte // of OpenAPI
+	all      []Way
+	handler  http.Handler
 }
 
 // New makes a gateway.
@@ -25,23 +28,32 @@ func New(cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{cfg: cfg, door: door{tokens: cfg.Tokens, local: cfg.Local}}
+	api := newAPI(cfg)
+	if g.document, err = api.document(); err != nil {
+		return nil, err
+	}
+	g.all = slices.Concat(g.own(), api.ways, cfg.Ways)
 	mux := http.NewServeMux()
-	for _, w := range g.ways() {
+	for _, w := range g.all {
 		mux.Handle(w.Pattern, g.enter(w))
 	}
-	g.handler = mux
+	g.handler = named(g.caught(found(mux)))
 	return g, nil
 }
 
-// ways is every way in.
-func (g *Gateway) ways() []Way {
-	return append([]Way{
+// own are the ways in that are about the gateway itself.
+func (g *Gateway) own() []Way {
+	return []Way{
 		{Pattern: "GET /healthz", Open: true, Handler: http.HandlerFunc(g.healthy)},
 		{Pattern: "GET /readyz", Open: true, Handler: http.HandlerFunc(g.readiness)},
+		{Pattern: "GET /openapi.json", Open: true, Handler: http.HandlerFunc(g.openAPI)},
 		{Pattern: "POST /login", Open: true, Handler: http.HandlerFunc(g.login)},
 		{Pattern: "POST /logout", Open: true, Handler: http.HandlerFunc(g.logout)},
-	}, g.cfg.Ways...)
+	}
 }
+
+// Ways is every way in, in no order.
+func (g *Gateway) Ways() []Way { return slices.Clone(g.all) }
 
 // Handler answers requests, as [Gateway.Run] does with those that come from its
 // listener.
@@ -58,12 +70,22 @@ func (g *Gateway) enter(w Way) http.Handler {
 			w.refuse(rw, r, *no)
 			return
 		}
-		if w.Watches {
-			ctx, cancel := untilStopped(r.Context())
-			defer cancel()
-			r = r.WithContext(ctx)
+		if no == nil && r.Method != http.MethodGet {
+			g.cfg.Chats.tell(i.Tenant, rw.Header())
 		}
-		w.Handler.ServeHTTP(rw, r)
+		if !w.Watches {
+			w.Handler.ServeHTTP(rw, r)
+			return
+		}
+		done, no := g.cfg.Chats.watch(i.Tenant)
+		if no != nil {
+			w.refuse(rw, r, *no)
+			return
+		}
+		defer done()
+		ctx, cancel := untilStopped(r.Context())
+		defer cancel()
+		w.Handler.ServeHTTP(rw, r.WithContext(ctx))
 	})
 }
 
@@ -115,4 +137,10 @@ func (g *Gateway) readiness(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ok")
+}
+
+// openAPI gives the document.
+func (g *Gateway) openAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/openapi+json")
+	_, _ = w.Write(g.document) // who has gone away needs no answer
 }

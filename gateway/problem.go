@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -21,6 +22,10 @@ func ProblemOf(err error) problem.Problem {
 		return p
 	case errors.Is(err, ErrUnavailable):
 		p = problem.New(events.CodeUnavailable, "nobody answers now; try again. If it stays so, is a projection running, and an orchestrator?")
+		p.Retry = retrySoon
+		return p
+	case errors.Is(err, context.DeadlineExceeded):
+		p = problem.New(events.CodeUnavailable, "no answer came in time; a command may be stored all the same: send it again with the same Idempotency-Key")
 		p.Retry = retrySoon
 		return p
 	case errors.Is(err, protocol.ErrStorageFull):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"syscall"
 
@@ -24,6 +25,7 @@ import (
 type gatewayCommand struct {
 	cli.MetricsFlags
 	connect.Flags
+	gateway.Quotas
 
 	Listen string `env:"EVERTURN_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to answer HTTP on; port 0 takes a free one."`
 	JSON   bool   `help:"Print the address as one JSON object."`
@@ -49,7 +51,9 @@ func (c *gatewayCommand) Run(s *surroundings) error {
 	if err := s.webAddress(listener, c.JSON); err != nil {
 		return errors.Join(err, stopMeter(), listener.Close())
 	}
-	err = readside.RunGateway(s.ctx, nc, c.JSDomain, gateway.Config{Listener: listener, Log: log, Meter: meter})
+	err = readside.RunGateway(s.ctx, nc, readside.GatewayConfig{
+		Config: gateway.Config{Listener: listener, Log: log, Meter: meter}, Quotas: c.Quotas, Domain: c.JSDomain,
+	})
 	return errors.Join(err, stopMeter())
 }
 
@@ -115,6 +119,8 @@ func (f gatewayFlags) listen(ctx context.Context) (net.Listener, error) {
 // gateway runs a gateway beside the other parts. Requests of this machine are those
 // of the default tenant.
 func (e *everything) gateway(ctx context.Context, server *embedded.Server, cfg gateway.Config) {
-	cfg.Local = identity.Identity{Tenant: client.DefaultTenant}
-	e.run(ctx, server, "gateway", func(nc *nats.Conn) error { return readside.RunGateway(ctx, nc, "", cfg) })
+	cfg.Local = identity.Identity{Tenant: client.DefaultTenant, By: os.Getenv("USER")}
+	e.run(ctx, server, "gateway", func(nc *nats.Conn) error {
+		return readside.RunGateway(ctx, nc, readside.GatewayConfig{Config: cfg})
+	})
 }

@@ -83,7 +83,9 @@ func start(t *testing.T, rules string) *rig {
 		t.Fatal(err)
 	}
 	run(func(nc *nats.Conn) error {
-		return readside.RunGateway(ctx, nc, "", gateway.Config{Listener: listener, Local: identity.Identity{Tenant: "default", By: "user:ann"}})
+		return readside.RunGateway(ctx, nc, readside.GatewayConfig{
+			Config: gateway.Config{Listener: listener, Local: identity.Identity{Tenant: "default", By: "user:ann"}},
+		})
 	})
 	<-offered
 	nc := connect(t, server)

@@ -37,17 +37,16 @@ type Fault struct {
 
 // Codes that only a gateway has.
 const (
-	CodeUnauthorized  events.Code = "unauthorized"           // no token, or none that counts
-	CodeCrossSite     events.Code = "cross_site"             // a page of another site has asked
-	CodeNotFound      events.Code = "not_found"              // no such route
-	CodeBadMethod     events.Code = "bad_method"             // a route, and not by this method
-	CodeTooMany       events.Code = "too_many"               // over a quota of the tenant
-	CodeInternal      events.Code = "internal"               // our fault
-	CodeStorageFull   events.Code = "storage_full"           // no room for commands now
-	CodeBadRequest    events.Code = "bad_request"            // a parameter or header that cannot be read
-	CodeMisdirected   events.Code = "misdirected"            // a name that this gateway does not answer to
-	CodeNotAcceptable events.Code = "not_acceptable"         // an answer of a kind there is none of
-	CodeBadMedia      events.Code = "unsupported_media_type" // a body of a kind that is not read
+	CodeUnauthorized events.Code = "unauthorized"           // no token, or none that counts
+	CodeCrossSite    events.Code = "cross_site"             // a page of another site has asked
+	CodeNotFound     events.Code = "not_found"              // no such route
+	CodeBadMethod    events.Code = "bad_method"             // a route, and not by this method
+	CodeTooMany      events.Code = "too_many"               // over a quota of the tenant
+	CodeInternal     events.Code = "internal"               // our fault
+	CodeStorageFull  events.Code = "storage_full"           // no room for commands now
+	CodeBadRequest   events.Code = "bad_request"            // a parameter or header that is unknown or cannot be read
+	CodeTimeout      events.Code = "request_timeout"        // a body that did not arrive in time
+	CodeBadMedia     events.Code = "unsupported_media_type" // a body of a kind that is not read
 )
 
 // meanings are the titles and statuses of those codes.
@@ -66,11 +65,9 @@ func meanings(c events.Code) (status int, title string) {
 	case CodeStorageFull:
 		return http.StatusInsufficientStorage, "There is no room for commands now."
 	case CodeBadRequest:
-		return http.StatusBadRequest, "The request cannot be read."
-	case CodeMisdirected:
-		return http.StatusMisdirectedRequest, "This gateway does not answer to that name."
-	case CodeNotAcceptable:
-		return http.StatusNotAcceptable, "There is no answer of that kind."
+		return http.StatusUnprocessableEntity, "A parameter or header is unknown, or cannot be read."
+	case CodeTimeout:
+		return http.StatusRequestTimeout, "The body did not arrive in time."
 	case CodeBadMedia:
 		return http.StatusUnsupportedMediaType, "A body of that kind is not read."
 	case CodeInternal:
@@ -88,6 +85,20 @@ func New(c events.Code, detail string) Problem {
 	}
 	return Problem{Type: "about:blank", Title: title, Status: status, Code: c, Detail: detail}
 }
+
+// GetStatus is its status, GetHeaders what goes along with it, and ContentType what it
+// is: as the JSON API asks for them.
+func (p Problem) GetStatus() int { return p.Status }
+
+// GetHeaders is as [Problem.GetStatus].
+func (p Problem) GetHeaders() http.Header {
+	h := http.Header{"Cache-Control": {"no-store"}}
+	p.Headers(h)
+	return h
+}
+
+// ContentType is as [Problem.GetStatus].
+func (p Problem) ContentType(string) string { return ContentType }
 
 // Error implements error.
 func (p Problem) Error() string {

@@ -13,7 +13,7 @@ func (cfg Config) serviceAccount() account {
 		name:      protocol.ServiceAccount,
 		says:      "Everturn's own processes. Streams and buckets are here, and nowhere else.",
 		jetStream: true,
-		users:     []User{cfg.orchestrator(), cfg.projection(), gateway(), operator()},
+		users:     []User{cfg.orchestrator(), cfg.projection(), cfg.gateway(), operator()},
 	}
 	for _, tenant := range cfg.Tenants {
 		a.exports = append(a.exports, clientExports(tenant)...)
@@ -95,8 +95,8 @@ func (cfg Config) projection() User {
 
 // gateway speaks for the clients of all tenants: what all of them may do
 // together, and the deltas that the feed still has. It knows the hashes of tokens
-// and makes none.
-func gateway() User {
+// and makes none, and learns from the log which turns are open.
+func (cfg Config) gateway() User {
 	var commands []string
 	for _, verb := range protocol.Verbs() {
 		commands = append(commands, protocol.CommandSubject(everyChat, string(verb)))
@@ -109,7 +109,7 @@ func gateway() User {
 				protocol.QuerySubject(protocol.Any, protocol.Any),
 				protocol.UploadSubject(everyChat), protocol.DownloadSubject(everyChat),
 			},
-			inspect(), follow(streams.FeedStream, tokens),
+			inspect(), follow(append(cfg.logs(), streams.FeedStream, tokens)...),
 		),
 		subscribe: []string{protocol.FeedFilter(protocol.Any), protocol.ReplySubject(protocol.Any, protocol.Any), inboxes},
 	}

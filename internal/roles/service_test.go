@@ -58,7 +58,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 		"gateway": append([]string{
 			commit, internal, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), protocol.ResultSubject(k), dead, snapshot,
 			tool, blob, "$KV.TOKENS.x", api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.GET.LOG_0", api + "STREAM.MSG.GET.COMMANDS",
-			api + "CONSUMER.CREATE.LOG_0", api + "STREAM.MSG.DELETE.LOG_0", api + "STREAM.MSG.DELETE.WORK", "_R_.x.y",
+			api + "CONSUMER.CREATE.COMMANDS", api + "STREAM.MSG.DELETE.LOG_0", api + "STREAM.MSG.DELETE.WORK", "_R_.x.y",
 		}, remove...),
 		"operator": {
 			commit, call, timer, due, outcome, repeated, protocol.ClaimSubject(k), protocol.ResultSubject(k), snapshot, blob, dead,

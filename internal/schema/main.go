@@ -2,7 +2,7 @@
 // event and body in docs/schema, and the pages docs/EVENTS.md and
 // docs/COMMANDS.md. Everything comes from the Go types, their comments and their
 // frozen wire files, so there is one place to change; a test fails when the files
-// lag behind. The page docs/METRICS.md is made from the declarations of metrics
+// lag behind. docs/schema/openapi.json is the document that gateways give. The page docs/METRICS.md is made from the declarations of metrics
 // in the same way.
 //
 //	go run ./internal/schema
@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/everturn/everturn/gateway"
 )
 
 func main() {
@@ -79,6 +81,9 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	if files[filepath.Join(schemaDir, "commit.v1.json")], err = indent(commit); err != nil {
+		return nil, err
+	}
+	if files[filepath.Join(schemaDir, "openapi.json")], err = gateway.Document(); err != nil {
 		return nil, err
 	}
 	if files["docs/EVENTS.md"], err = src.eventsPage(root); err != nil {
