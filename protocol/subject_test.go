@@ -66,6 +66,14 @@ func TestSubjectsRoundTrip(t *testing.T) {
 		if gotShard, gotKey, err := protocol.ParseLogSubject(protocol.LogSubject(shard, k)); err != nil || gotKey != k || gotShard != shard {
 			t.Errorf("log subject gives %d %v, %v", gotShard, gotKey, err)
 		}
+		for subject, want := range map[string]protocol.FeedKind{
+			protocol.FeedCommitSubject(k): protocol.FeedCommit, protocol.FeedDeltaSubject(k): protocol.FeedDelta,
+			protocol.FeedProgressSubject(k): protocol.FeedProgress,
+		} {
+			if gotKey, kind, err := protocol.ParseFeedSubject(subject); err != nil || gotKey != k || kind != want {
+				t.Errorf("%s gives %v %s, %v", subject, gotKey, kind, err)
+			}
+		}
 		for _, subject := range []string{
 			protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.UploadSubject(k), protocol.DownloadSubject(k), protocol.StopSubject(k),
 		} {
@@ -94,6 +102,13 @@ func TestHostileSubjects(t *testing.T) {
 	} {
 		if shard, k, err := protocol.ParseLogSubject(s); err == nil {
 			t.Errorf("%q is taken for the log of %v in shard %d", s, k, shard)
+		}
+	}
+	for _, s := range []string{
+		"", "everturn.feed.acme.C1", "everturn.feed.acme.C1.delta.x", "everturn.feed.*.C1.delta", "everturn.feed.acme.>.delta", "everturn.cmd.acme.C1.delta",
+	} {
+		if k, kind, err := protocol.ParseFeedSubject(s); err == nil {
+			t.Errorf("%q is taken for %s of %v", s, kind, k)
 		}
 	}
 	for _, s := range []string{

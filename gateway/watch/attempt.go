@@ -37,6 +37,7 @@ type attempt struct {
 	bytes  int
 	early  map[int]Event // heard, behind one that is missing
 
+	closed  bool // what comes now is of a worker that does not know it yet
 	missing bool // some must be read where they are stored
 	reading bool // somebody does
 	reads   int
@@ -49,7 +50,7 @@ func (a *attempt) next() int { return a.base + len(a.deltas) }
 // hear takes a delta, in whatever order they come and however often.
 func (a *attempt) hear(e Event) {
 	switch i := e.Delta.I; {
-	case i < a.next():
+	case a.closed, i < a.next():
 		return
 	case i > a.next():
 		if a.missing = true; len(a.early) < maxEarlyDeltas {

@@ -141,6 +141,11 @@ func (c *chat) put(change func(), now time.Time) {
 func (c *chat) commit(said *commit) {
 	c.rev = max(c.rev, said.rev)
 	c.turn(said)
+	for _, closed := range said.closes {
+		if a := c.find(closed.step, closed.n); a != nil {
+			a.closed = true
+		}
+	}
 	for _, opened := range said.opens {
 		c.attempt(opened.step, opened.n, false)
 	}
@@ -162,10 +167,8 @@ func (c *chat) push(i *item, bytes int) {
 // attempt finds an attempt, or begins to collect one. Missing says that what came
 // of a new one before now is to be had only where it is stored.
 func (c *chat) attempt(step events.StepID, n int, missing bool) *attempt {
-	for _, a := range c.attempts {
-		if a.step == step && a.n == n {
-			return a
-		}
+	if a := c.find(step, n); a != nil {
+		return a
 	}
 	a := &attempt{step: step, n: n, missing: missing}
 	c.attempts = append(c.attempts, a)
@@ -173,6 +176,16 @@ func (c *chat) attempt(step events.StepID, n int, missing bool) *attempt {
 		c.attempts = append([]*attempt{}, c.attempts[1:]...)
 	}
 	return a
+}
+
+// find finds an attempt; nil if nobody collects it.
+func (c *chat) find(step events.StepID, n int) *attempt {
+	for _, a := range c.attempts {
+		if a.step == step && a.n == n {
+			return a
+		}
+	}
+	return nil
 }
 
 // turn notes whether one is open.

@@ -89,6 +89,9 @@ func (w *Watcher) take(said *commit) (e Event, taken bool, do func(context.Conte
 			if s.opened != closed {
 				continue
 			}
+			if s.attempt == nil {
+				s.attempt = w.chat.find(s.step, s.n)
+			}
 			if e, some := s.give(); some {
 				return e, false, nil
 			}
@@ -113,13 +116,7 @@ func (w *Watcher) show(o opened) {
 		}
 	}
 	w.showing = slices.DeleteFunc(w.showing, func(s *showing) bool { return s.step == o.step })
-	s := &showing{opened: o}
-	for _, a := range w.chat.attempts {
-		if a.step == o.step && a.n == o.n {
-			s.attempt = a
-		}
-	}
-	w.showing = append(w.showing, s)
+	w.showing = append(w.showing, &showing{opened: o, attempt: w.chat.find(o.step, o.n)})
 }
 
 // standsAt shows the attempt that is open as a chat stands.

@@ -62,6 +62,11 @@ func (h *Hub) Open(ctx context.Context, k events.Key, cursor string) (*Watcher, 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	select {
+	case <-h.stopped: // it was ready once
+		return nil, ErrStopped
+	default:
+	}
 	w := &Watcher{hub: h, closed: make(chan struct{})}
 	if err := h.join(w, k); err != nil {
 		return nil, err
