@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/gateway"
@@ -28,6 +30,7 @@ type Page struct {
 	templates *template.Template
 	static    static
 	mux       *http.ServeMux
+	asks      []string // the patterns behind which somebody is asked for
 	crossSite http.CrossOriginProtection
 }
 
@@ -60,6 +63,7 @@ func New(cfg Config) (*Page, error) {
 		"POST /c/{chat}/{verb}":          p.command,
 	} {
 		p.mux.Handle(pattern, p.asked(handle))
+		p.asks = append(p.asks, pattern)
 	}
 	p.mux.Handle("GET /static/{file}", files)
 	p.mux.HandleFunc("GET /login", p.login)
@@ -72,10 +76,9 @@ func (p *Page) Ways() []gateway.Way {
 		// The same for everybody.
 		{Pattern: "GET /static/", Handler: p, Open: true},
 		{Pattern: "GET /login", Handler: p, Open: true},
-		{Pattern: "GET /c/{chat}/live", Handler: p, Watches: true},
 	}
-	for _, pattern := range []string{"GET /{$}", "POST /chats", "GET /c/", "POST /c/"} {
-		ways = append(ways, gateway.Way{Pattern: pattern, Handler: p})
+	for _, pattern := range append(slices.Clone(p.asks), "GET /c/", "POST /c/") { // what is below is a page, too, if only to say that there is none
+		ways = append(ways, gateway.Way{Pattern: pattern, Handler: p, Watches: strings.HasSuffix(pattern, "/live")})
 	}
 	for i := range ways {
 		ways[i].Refuse = p.turnAway

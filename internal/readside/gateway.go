@@ -28,6 +28,9 @@ type GatewayConfig struct {
 
 	Quotas gateway.Quotas
 	Domain string // of JetStream; empty is that of the server
+
+	// Made gets the gateway before it answers anybody. Nil: nobody wants it.
+	Made func(*gateway.Gateway)
 }
 
 // RunGateway answers HTTP until ctx ends. It closes the listener.
@@ -76,6 +79,9 @@ func run(ctx context.Context, nc *nats.Conn, cfg GatewayConfig) error {
 		return err
 	}
 
+	if cfg.Made != nil {
+		cfg.Made(g)
+	}
 	beside, stop := context.WithCancel(context.WithoutCancel(ctx)) // ended when no request is in hand any more
 	var parts sync.WaitGroup
 	defer func() { stop(); parts.Wait() }()

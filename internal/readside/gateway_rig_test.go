@@ -67,7 +67,7 @@ func build(t *testing.T, slots int) *house {
 	})
 	<-ready
 	h.start(func(ctx context.Context, nc *nats.Conn) error {
-		return parts.RunProjections(ctx, nc, "0.0.0", slog.New(slog.DiscardHandler))
+		return readside.RunProjections(ctx, nc, readside.Projections{Version: "0.0.0", Log: slog.New(slog.DiscardHandler), Store: t.TempDir()})
 	})
 	if h.tokens, err = streams.OpenTokens(h.connect(), streams.Options{}); err != nil {
 		t.Fatal(err)
