@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -52,21 +53,22 @@ func (q Quotas) withDefaults() Quotas {
 }
 
 // Load says in which chats a turn is at work: models or tools are owed to it, or it
-// waits for another chat. Neither method blocks.
+// waits for another chat. No method blocks.
 type Load interface {
 	Working(k events.Key) bool
 
 	// Count is in how many of a tenant's, as far as is known.
 	Count(tenant string) int
+
+	// Begin counts a chat among them, until the log says how it stands. Rest takes
+	// that back: nothing comes of it.
+	Begin(k events.Key)
+	Rest(k events.Key)
 }
 
 const (
 	// burst is how many seconds' worth of commands may come at once.
 	burst = 2
-
-	// startGrace is how long a chat that was given a turn counts as one that works,
-	// before the log has told it.
-	startGrace = time.Second
 
 	// retryTurn is when to ask again where too many turns are open.
 	retryTurn = time.Second
@@ -89,7 +91,6 @@ type Limited struct {
 // share is what one tenant has of a gateway.
 type share struct {
 	commands *rate.Limiter
-	starting map[string]time.Time // chats that were given a turn, until that counts no more
 	watchers int
 }
 
@@ -102,43 +103,39 @@ func Limit(chats Chats, q Quotas, load Load) *Limited {
 
 // Command implements [Chats].
 func (l *Limited) Command(ctx context.Context, k events.Key, by, id string, body protocol.Body) (protocol.Reply, error) {
-	if p := l.admit(k, body.Verb()); p != nil {
+	begins, p := l.admit(k, body.Verb())
+	if p != nil {
 		return protocol.Reply{}, *p
 	}
-	return l.Chats.Command(ctx, k, by, id, body)
+	reply, err := l.Chats.Command(ctx, k, by, id, body)
+	if begins && err != nil && !errors.Is(err, ErrUndecided) {
+		l.load.Rest(k) // no log tells of it
+	}
+	return reply, err
 }
 
-// admit lets a command through, or says why not.
-func (l *Limited) admit(k events.Key, verb protocol.Verb) *problem.Problem {
+// admit lets a command through, or says why not, and whether it puts a chat to work.
+func (l *Limited) admit(k events.Key, verb protocol.Verb) (begins bool, no *problem.Problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, s := l.now(), l.share(k.Tenant)
 	if l.quotas.Commands > 0 && !s.commands.AllowN(now, 1) {
 		wait := time.Duration((1 - s.commands.TokensAt(now)) / float64(s.commands.Limit()) * float64(time.Second))
-		return l.over(overCommands, wait, "more than %d commands a second", l.quotas.Commands)
+		return false, l.over(overCommands, wait, "more than %d commands a second", l.quotas.Commands)
 	}
-	if !begins(verb) || l.quotas.OpenTurns < 0 || l.load == nil || l.load.Working(k) {
-		return nil
+	if !mayBegin(verb) || l.quotas.OpenTurns < 0 || l.load == nil || l.load.Working(k) {
+		return false, nil
 	}
-	open := l.load.Count(k.Tenant)
-	for chat, until := range s.starting {
-		switch {
-		case now.After(until):
-			delete(s.starting, chat)
-		case !l.load.Working(events.Key{Tenant: k.Tenant, Chat: chat}):
-			open++
-		}
+	if open := l.load.Count(k.Tenant); open >= l.quotas.OpenTurns {
+		return false, l.over(overOpenTurns, retryTurn, "turns are at work in %d chats already", open)
 	}
-	if _, again := s.starting[k.Chat]; !again && open >= l.quotas.OpenTurns {
-		return l.over(overOpenTurns, retryTurn, "turns are at work in %d chats already", open)
-	}
-	s.starting[k.Chat] = now.Add(startGrace)
-	return nil
+	l.load.Begin(k)
+	return true, nil
 }
 
-// begins reports whether such a command may put a chat to work that rests. What people
+// mayBegin reports whether such a command may put a chat to work that rests. What people
 // answer is no such command: whoever is asked is never turned away.
-func begins(v protocol.Verb) bool {
+func mayBegin(v protocol.Verb) bool {
 	switch v {
 	case protocol.VerbSend, protocol.VerbEdit, protocol.VerbRegenerate, protocol.VerbRetry, protocol.VerbContinue, protocol.VerbCompact,
 		protocol.VerbPromote, protocol.VerbExtend:
@@ -151,9 +148,7 @@ func begins(v protocol.Verb) bool {
 func (l *Limited) share(tenant string) *share {
 	s := l.tenants[tenant]
 	if s == nil {
-		s = &share{
-			commands: rate.NewLimiter(rate.Limit(l.quotas.Commands), burst*max(l.quotas.Commands, 0)), starting: map[string]time.Time{},
-		}
+		s = &share{commands: rate.NewLimiter(rate.Limit(l.quotas.Commands), burst*max(l.quotas.Commands, 0))}
 		l.tenants[tenant] = s
 	}
 	return s

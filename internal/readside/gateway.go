@@ -53,7 +53,7 @@ func run(ctx context.Context, nc *nats.Conn, cfg GatewayConfig) error {
 		return err
 	}
 	defer store.Close()
-	known, turns := &tokens{now: time.Now}, &load{}
+	known, turns := &tokens{now: time.Now}, newLoad()
 	limited := gateway.Limit(chats{nc}, cfg.Quotas, turns)
 	hub, end, err := runHub(ctx, nc, options, cfg.Log)
 	if err != nil {

@@ -24,14 +24,26 @@ var _ gateway.Load = (*load)(nil)
 // nothing that a model or a tool would do.
 type load struct {
 	mu      sync.Mutex
-	working map[string]map[string]bool // chats by tenant
+	working map[string]map[string]standing // chats by tenant
 }
+
+// standing is why a chat counts as one that works.
+type standing int
+
+const (
+	resting standing = iota // it does not
+	begun                   // it was given a turn, and the log has not told
+	working                 // the log says so
+)
+
+// newLoad knows of none.
+func newLoad() *load { return &load{working: map[string]map[string]standing{}} }
 
 // Working implements [gateway.Load].
 func (l *load) Working(k events.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.working[k.Tenant][k.Chat]
+	return l.working[k.Tenant][k.Chat] != resting
 }
 
 // Count implements [gateway.Load].
@@ -49,10 +61,34 @@ func (l *load) see(h protocol.Head) {
 		delete(l.working[h.Key.Tenant], h.Key.Chat)
 		return
 	}
-	if l.working[h.Key.Tenant] == nil {
-		l.working[h.Key.Tenant] = map[string]bool{}
+	l.set(h.Key, working)
+}
+
+// set notes how a chat stands. The lock is held.
+func (l *load) set(k events.Key, s standing) {
+	if l.working[k.Tenant] == nil {
+		l.working[k.Tenant] = map[string]standing{}
 	}
-	l.working[h.Key.Tenant][h.Key.Chat] = true
+	l.working[k.Tenant][k.Chat] = s
+}
+
+// Begin implements [gateway.Load]. A commit from before that is told only now may end
+// it too soon: then one turn more than allowed may begin.
+func (l *load) Begin(k events.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.working[k.Tenant][k.Chat] == resting {
+		l.set(k, begun)
+	}
+}
+
+// Rest implements [gateway.Load].
+func (l *load) Rest(k events.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.working[k.Tenant][k.Chat] == begun {
+		delete(l.working[k.Tenant], k.Chat)
+	}
 }
 
 // isWork reports whether a model, a tool or another chat is at work.
@@ -69,7 +105,7 @@ func isWork(owes string) bool {
 func (l *load) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.working = map[string]map[string]bool{}
+	l.working = map[string]map[string]standing{}
 }
 
 // loadWait is how long to wait before heads are asked for again.
