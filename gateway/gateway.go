@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/everturn/everturn/gateway/identity"
 	"github.com/everturn/everturn/gateway/problem"
@@ -18,6 +20,7 @@ type Gateway struct {
 	door     door
 	document []byte // of OpenAPI
 	all      []Way
+	metrics  metrics
 	handler  http.Handler
 }
 
@@ -28,6 +31,10 @@ func New(cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{cfg: cfg, door: door{tokens: cfg.Tokens, local: cfg.Local}}
+	if g.metrics, err = newMetrics(cfg.Meter); err != nil {
+		return nil, fmt.Errorf("gateway: metrics: %w", err)
+	}
+	cfg.Chats.count(g.metrics.turnedAway)
 	api := newAPI(cfg)
 	if g.document, err = api.document(); err != nil {
 		return nil, err
@@ -35,7 +42,7 @@ func New(cfg Config) (*Gateway, error) {
 	g.all = slices.Concat(g.own(), api.ways, cfg.Ways)
 	mux := http.NewServeMux()
 	for _, w := range g.all {
-		mux.Handle(w.Pattern, g.enter(w))
+		mux.Handle(w.Pattern, g.counted(w, g.enter(w)))
 	}
 	g.handler = named(g.caught(found(mux)))
 	return g, nil
@@ -67,6 +74,7 @@ func (g *Gateway) enter(w Way) http.Handler {
 		case no == nil:
 			r = r.WithContext(identity.With(r.Context(), i))
 		case !w.Open:
+			g.metrics.turnedAway(string(no.Code))
 			w.refuse(rw, r, *no)
 			return
 		}
@@ -83,9 +91,22 @@ func (g *Gateway) enter(w Way) http.Handler {
 			return
 		}
 		defer done()
+		g.metrics.watchers.Add(r.Context(), 1)
+		defer g.metrics.watchers.Add(context.WithoutCancel(r.Context()), -1)
 		ctx, cancel := untilStopped(r.Context())
 		defer cancel()
 		w.Handler.ServeHTTP(rw, r.WithContext(ctx))
+	})
+}
+
+// counted counts what a way in answers.
+func (g *Gateway) counted(w Way, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		begun, a := time.Now(), &answering{ResponseWriter: rw}
+		defer func() {
+			g.metrics.answered(context.WithoutCancel(r.Context()), w.Pattern, cmp.Or(a.status, http.StatusOK), time.Since(begun), w.Watches)
+		}()
+		next.ServeHTTP(a, r)
 	})
 }
 

@@ -101,6 +101,13 @@ func Limit(chats Chats, q Quotas, load Load) *Limited {
 	}
 }
 
+// count has each refusal told to refused.
+func (l *Limited) count(refused func(reason string)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused = refused
+}
+
 // Command implements [Chats].
 func (l *Limited) Command(ctx context.Context, k events.Key, by, id string, body protocol.Body) (protocol.Reply, error) {
 	begins, p := l.admit(k, body.Verb())

@@ -68,6 +68,7 @@ func (g *Gateway) caught(next http.Handler) http.Handler {
 			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
 				panic(p)
 			}
+			g.metrics.panics.Add(r.Context(), 1)
 			g.cfg.Log.ErrorContext(r.Context(), "a request panicked",
 				"request", requestID(r.Context()), "route", r.Pattern, "panic", p, "stack", string(debug.Stack()))
 			problem.Write(w, r, problem.New(problem.CodeInternal, "the gateway's log says more, under the X-Request-Id of this answer"))

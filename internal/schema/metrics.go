@@ -21,7 +21,7 @@ type instrument struct {
 }
 
 // measured are the parts that declare metrics, each in its metrics.go.
-var measured = []string{"orchestrator", "toolrunner", "streams"}
+var measured = []string{"orchestrator", "toolrunner", "streams", "gateway"}
 
 // instruments reads the metrics that a part declares.
 func instruments(root, part string) ([]instrument, error) {
