@@ -270,6 +270,15 @@ func (s State) Prev() string { return s.prev }
 // At is the time of the last commit folded; the next one's is not before it.
 func (s State) At() events.Time { return s.at }
 
+// OpenTurn is the number of the turn that runs and when it began; false if none does.
+func (s State) OpenTurn() (number int, began events.Time, open bool) {
+	t := s.f.Current
+	if t == nil {
+		return 0, 0, false
+	}
+	return t.Number, t.Allowance.Began, true
+}
+
 // Created is the sequence in COMMANDS of the command that created the chat.
 func (s State) Created() uint64 { return s.f.Created }
 

@@ -165,6 +165,7 @@ func (c *Client) Submit(ctx context.Context, chat, id string, body protocol.Body
 	if c.by != "" {
 		msg.Header.Set(protocol.HeaderBy, c.by)
 	}
+	carryTrace(ctx, msg.Header)
 	return c.store(ctx, msg)
 }
 

@@ -243,7 +243,10 @@ func (o *Orchestrator) ask(ctx context.Context, l *listener, s chat.State) (chat
 	o.metrics.running.Add(ctx, 1)
 	defer o.metrics.running.Add(ctx, -1)
 
-	if err := l.listen(ctx, m, r); err != nil {
+	asking, span := o.tracer.Attempt(ctx, l.work, r.Model)
+	err = l.listen(asking, m, r)
+	span.End(l.traced(err))
+	if err != nil {
 		return ended, err
 	}
 	ended.Answer, ended.Err, ended.Interrupted = l.answer, l.failed, l.interrupted

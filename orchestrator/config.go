@@ -14,6 +14,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Models finds the model of a name.
@@ -133,6 +134,10 @@ type Config struct {
 
 	// Meter gets the metrics, which are listed in metrics.go. Default: none.
 	Meter metric.Meter `kong:"-"`
+
+	// Tracer gets a trace of each turn; see package turntrace, whose ids it must use.
+	// Default: none.
+	Tracer trace.Tracer `kong:"-"`
 }
 
 // withDefaults is c with every default filled in.

@@ -9,5 +9,5 @@ import (
 // The loops know no NATS and no other loop. An import that is missing
 // below belongs elsewhere.
 func TestDependencies(t *testing.T) {
-	deptest.OnlyOurs(t, deptest.Ours("events", "protocol", "model", "chat", "internal/picture", "internal/workers")...)
+	deptest.OnlyOurs(t, deptest.Ours("events", "protocol", "model", "chat", "internal/picture", "internal/turntrace", "internal/workers")...)
 }

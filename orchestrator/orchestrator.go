@@ -12,6 +12,7 @@ import (
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/turntrace"
 	"github.com/everturn/everturn/internal/workers"
 	"github.com/everturn/everturn/protocol"
 )
@@ -40,6 +41,7 @@ type Orchestrator struct {
 	models  Models
 	log     *slog.Logger
 	metrics metrics
+	tracer  *turntrace.Tracer
 
 	boxes     *mailboxes
 	cache     *cache
@@ -77,7 +79,7 @@ func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 		return nil, fmt.Errorf("orchestrator: %w", err)
 	}
 	return &Orchestrator{
-		cfg: cfg, bus: bus, models: models, log: cfg.Log, metrics: m,
+		cfg: cfg, bus: bus, models: models, log: cfg.Log, metrics: m, tracer: turntrace.New(cfg.Tracer),
 		boxes: newMailboxes(), cache: newCache(cfg.CacheBytes), faults: newFaults(),
 		tools: newRegistry(), agents: &agents{}, manifests: newManifests(), builtIns: builtInManifests(), attempts: newAttempts(), heads: newHeads(),
 		snapshots: newSnapshots(), requests: newSlots(cfg.Requests),

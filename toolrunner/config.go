@@ -9,6 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/everturn/everturn/protocol"
 )
@@ -74,6 +75,10 @@ type Config struct {
 
 	// Meter gets the metrics, which are listed in metrics.go. Default: none.
 	Meter metric.Meter `kong:"-"`
+
+	// Tracer gets a span of each run of a call; see package turntrace, whose ids it must
+	// use. Default: none.
+	Tracer trace.Tracer `kong:"-"`
 }
 
 // withDefaults is c with every default filled in.

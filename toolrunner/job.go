@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/turntrace"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -201,22 +202,36 @@ func (r *Runner) runLicensed(
 		default:
 			return later(l.away)
 		}
-		end := r.execute(ctx, t, call, r.timeout(w, t), l.until, func(ctx context.Context) {
+		running, span := r.tracer.Call(ctx, w, c.Delivery)
+		end := r.execute(running, t, call, r.timeout(w, t), l.until, func(ctx context.Context) {
 			r.watch(ctx, e, c, w.Deadline.Add(-events.Dead))
 		})
-		if end.late {
+		if end.late { // nothing has begun: the span is nobody's
 			r.metrics.expired.Add(reporting, 1)
 			continue
 		}
 		if t.settings.Idempotent && errors.Is(end.cause, ErrStopping) && (!end.begun || end.err != nil) {
+			span.End(turntrace.Outcome{Error: "stopping"})
 			return later(0) // another process may run it again, as it would if this one had crashed
 		}
 		result := r.result(reporting, w, t, end)
+		span.End(outcomeOf(result))
 		if !r.report(reporting, e.chat, result) {
 			return later(0)
 		}
 		return acked
 	}
+}
+
+// outcomeOf is what a trace says of a result.
+func outcomeOf(r protocol.Result) turntrace.Outcome {
+	switch {
+	case r.Status != events.ToolOK:
+		return turntrace.Outcome{Error: string(r.Status)}
+	case r.IsError:
+		return turntrace.Outcome{Error: string(events.ToolError)}
+	}
+	return turntrace.Outcome{}
 }
 
 // timeout is the one the turn was started with; the manifest's stands in.

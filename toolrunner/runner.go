@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/turntrace"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -32,6 +33,7 @@ type Runner struct {
 	tools   map[string]offered
 	offer   []protocol.Manifest // in the order they were given
 	metrics metrics
+	tracer  *turntrace.Tracer
 	log     *slog.Logger
 	claims  registry
 }
@@ -56,7 +58,7 @@ func New(cfg Config, bus Bus, tools []Tool) (*Runner, error) {
 	m, err := newMetrics(cfg.Meter)
 	errs = append(errs, err)
 
-	r := &Runner{cfg: cfg, bus: bus, tools: make(map[string]offered, len(tools)), metrics: m}
+	r := &Runner{cfg: cfg, bus: bus, tools: make(map[string]offered, len(tools)), metrics: m, tracer: turntrace.New(cfg.Tracer)}
 	r.log = cfg.Log.With("group", cfg.Group, "process", cfg.Process)
 	for _, t := range tools {
 		errs = append(errs, r.add(t))

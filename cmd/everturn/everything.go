@@ -67,11 +67,15 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	if err != nil {
 		return nil, errors.Join(err, workspace.Close())
 	}
+	tracer, stopTracing, err := cli.Tracing(ctx, "everturn", log)
+	if err != nil {
+		return nil, errors.Join(err, stopMeter(), workspace.Close())
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	e := &everything{cancel: cancel, ended: make(chan struct{}), last: []func() error{stopMeter, workspace.Close}}
+	e := &everything{cancel: cancel, ended: make(chan struct{}), last: []func() error{stopTracing, stopMeter, workspace.Close}}
 	ready, offered := make(chan struct{}), make(chan struct{})
 	e.run(ctx, server, "orchestrator", func(nc *nats.Conn) error {
-		cfg := orchestrator.Config{Log: log, Meter: meter}
+		cfg := orchestrator.Config{Log: log, Meter: meter, Tracer: tracer}
 		f.Source.Configure(&cfg, set)
 		return parts.RunOrchestrator(ctx, nc, parts.Topology{ManageAssets: true}, cfg, set.Find, func() { close(ready) })
 	})
@@ -87,7 +91,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 		})
 	})
 	e.run(ctx, server, "toolrunner", func(nc *nats.Conn) error {
-		cfg := toolrunner.Config{Log: log, Meter: meter, Offered: sync.OnceFunc(func() { close(offered) })}
+		cfg := toolrunner.Config{Log: log, Meter: meter, Tracer: tracer, Offered: sync.OnceFunc(func() { close(offered) })}
 		return parts.RunTools(ctx, nc, cfg, tooling)
 	})
 	if web != nil {

@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if set.Note != "" {
 			r.Log.Warn(set.Note)
 		}
-		g.Config.Log, g.Config.Meter = r.Log, r.Meter
+		g.Config.Log, g.Config.Meter, g.Config.Tracer = r.Log, r.Meter, r.Tracer
 		g.Source.Configure(&g.Config, set)
 		return parts.Domain(g.JSDomain).RunOrchestrator(ctx, r.NATS, g.Topology, g.Config, set.Find, func() {
 			if err := systemd.Ready(ctx); err != nil {

@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		offered = append(offered, tools.AppendLedger(g.Ledger), tools.Wait())
 	}
 	return g.Serve(ctx, name, stderr, func(r cli.Running) error {
-		g.Config.Log, g.Config.Meter = r.Log, r.Meter
+		g.Config.Log, g.Config.Meter, g.Config.Tracer = r.Log, r.Meter, r.Tracer
 		return parts.Domain(g.JSDomain).RunTools(ctx, r.NATS, g.Config, offered)
 	})
 }

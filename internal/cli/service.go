@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/everturn/everturn/internal/connect"
 )
@@ -26,6 +27,8 @@ type Running struct {
 	NATS  *nats.Conn
 	Log   *slog.Logger
 	Meter metric.Meter
+
+	Tracer trace.Tracer // nil if nothing is to be traced
 }
 
 // Serve calls part with what the flags ask for, and takes it away again when
@@ -39,6 +42,12 @@ func (s *Service) Serve(ctx context.Context, name string, stderr io.Writer, part
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	r.Meter = meter
+	tracer, untrace, err := Tracing(ctx, name, r.Log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, untrace()) }()
+	r.Tracer = tracer
 	if r.NATS, err = s.Connect(name); err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ another size or type than is said, or is no image is refused with ` + "`bad_comm
 |---|---|
 | ` + "`Everturn-Id`" + ` | Id of the command, a ULID in upper case. Optional; without it one is derived from the stored time and sequence. Sending a command again with the same id is safe at any time: the chat decides it once, whatever it says the second time. While it is among the chat's last 256 it is answered again, with the first outcome; later the query ` + "`command`" + ` has that. What was refused without a record in the log (the chat did not exist, the body was malformed) was not decided, and is when it comes again. Also the id of the input that ` + "`send`" + ` brings. |
 | ` + "`Everturn-By`" + ` | The sender's name for itself. It stands in the log as claimed; on a bare bus nobody has checked it. |
-| ` + "`traceparent`" + ` | W3C trace context, carried along. |
+| ` + "`traceparent`" + ` | W3C trace context of the sender, carried along; the trace of the turn links to it. |
 
 ` + "```sh" + `
 nats req -H Everturn-Id:01KB6Q3Z8V0000000000000001 -H Everturn-By:user:ann \
