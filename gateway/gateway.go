@@ -44,7 +44,7 @@ func New(cfg Config) (*Gateway, error) {
 	for _, w := range g.all {
 		mux.Handle(w.Pattern, g.counted(w, g.enter(w)))
 	}
-	g.handler = named(g.caught(found(mux)))
+	g.handler = named(traced(g.caught(found(mux))))
 	return g, nil
 }
 
