@@ -1,11 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/everturn/everturn/gateway/webhook"
+	"github.com/everturn/everturn/internal/readside"
+	"github.com/everturn/everturn/streams"
 )
 
 // devCommand is `everturn dev`.
@@ -14,11 +21,19 @@ type devCommand struct {
 	everythingFlags
 	gatewayFlags
 
-	JSON bool `help:"Print the server's address as one JSON object."`
+	Webhooks string `type:"existingfile" env:"EVERTURN_WEBHOOKS" placeholder:"FILE" help:"A webhooks.yaml: whom to tell what happens; see docs/WEBHOOKS.md. Default: nobody."`
+	JSON     bool   `help:"Print the server's address as one JSON object."`
 }
 
 // Run implements the command.
 func (c *devCommand) Run(s *surroundings) error {
+	var hooks webhook.File
+	if c.Webhooks != "" {
+		var err error
+		if hooks, err = loadWebhooks(c.Webhooks); err != nil {
+			return err
+		}
+	}
 	web, err := c.listen(s.ctx)
 	if err != nil {
 		return err
@@ -34,13 +49,22 @@ func (c *devCommand) Run(s *surroundings) error {
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
+	telling, stopTelling := context.WithCancel(s.ctx)
+	defer stopTelling()
+	if len(hooks.Hooks) > 0 {
+		all.run(telling, server, "webhooks", func(nc *nats.Conn) error {
+			return readside.RunWebhooks(telling, nc, streams.Options{}, webhook.Config{File: hooks, Sender: newSender(), Log: s.log.Logger(s.stderr)})
+		})
+	}
 	if err := c.running(s, address(server), webURL(web)); err != nil {
+		stopTelling()
 		return errors.Join(err, all.stop(), server.Close())
 	}
 	select {
 	case <-s.ctx.Done():
 	case <-all.ended:
 	}
+	stopTelling()
 	return errors.Join(all.stop(), server.Close())
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/verify"
 	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/protocol/cloudevents"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -22,7 +24,8 @@ type exportCommand struct {
 	remote
 	oneChat
 
-	Out string `placeholder:"FILE" help:"Where to write; a file of that name is replaced, a pipe or a device is written to. Default, and -: standard output."`
+	Format string `default:"everturn" enum:"everturn,cloudevents" help:"everturn is whole and can be imported; cloudevents has the events alone, one a line, for other systems."`
+	Out    string `placeholder:"FILE" help:"Where to write; a file of that name is replaced, a pipe or a device is written to. Default, and -: standard output."`
 }
 
 // Run implements the command.
@@ -35,7 +38,11 @@ func (c *exportCommand) Run(s *surroundings) error {
 		defer reader.Close()
 		var end verify.End
 		write := func(w io.Writer) (err error) {
-			end, err = export(ctx, reader, cl.Key(string(c.Chat)), w)
+			if c.Format == formatCloudEvents {
+				end, err = exportEvents(ctx, reader, cl.Key(string(c.Chat)), w)
+			} else {
+				end, err = export(ctx, reader, cl.Key(string(c.Chat)), w)
+			}
 			return err
 		}
 		if c.Out == "" || c.Out == standardStream {
@@ -54,16 +61,52 @@ func (c *exportCommand) Run(s *surroundings) error {
 	})
 }
 
-// export writes a chat: its commits as they are stored, before each the content
-// that it is the first to refer to, and its end.
-func export(ctx context.Context, reader *streams.Reader, k events.Key, w io.Writer) (verify.End, error) {
+// formatCloudEvents is the format of exports for other systems.
+const formatCloudEvents = "cloudevents"
+
+// existing is the newest commit of a chat, which must be there.
+func existing(ctx context.Context, reader *streams.Reader, k events.Key) (protocol.Stored, error) {
 	last, err := reader.Log.Last(ctx, k)
 	if errors.Is(err, protocol.ErrNotFound) {
-		return verify.End{}, cli.Exit(cli.ExitNotFound, fmt.Errorf("chat %s does not exist", k))
+		return last, cli.Exit(cli.ExitNotFound, fmt.Errorf("chat %s does not exist", k))
 	}
 	if err == nil {
 		err = notErased(k, last.Body)
 	}
+	return last, err
+}
+
+// exportEvents writes the events of a chat as CloudEvents, one a line.
+func exportEvents(ctx context.Context, reader *streams.Reader, k events.Key, w io.Writer) (verify.End, error) {
+	last, err := existing(ctx, reader, k)
+	if err != nil {
+		return verify.End{}, err
+	}
+	out := bufio.NewWriter(w)
+	lines := json.NewEncoder(out)
+	end := verify.End{Tenant: k.Tenant, Chat: k.Chat}
+	for m, err := range reader.Log.Read(ctx, k, 0, last.Sequence) {
+		if err != nil {
+			return end, fmt.Errorf("export: %w", err)
+		}
+		list, err := cloudevents.Of(m.Body)
+		if err != nil {
+			return end, fmt.Errorf("export: message %d: %w", m.Sequence, err)
+		}
+		for _, e := range list {
+			if err := lines.Encode(e); err != nil {
+				return end, fmt.Errorf("export: %w", err)
+			}
+		}
+		end.Rev, end.Hash = list[0].Rev, events.Hash(m.Body)
+	}
+	return end, out.Flush()
+}
+
+// export writes a chat: its commits as they are stored, before each the content
+// that it is the first to refer to, and its end.
+func export(ctx context.Context, reader *streams.Reader, k events.Key, w io.Writer) (verify.End, error) {
+	last, err := existing(ctx, reader, k)
 	if err != nil {
 		return verify.End{}, err
 	}

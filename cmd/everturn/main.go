@@ -76,6 +76,7 @@ type grammar struct {
 	Models      modelsCommand      `cmd:"" help:"Show and try the models that can be asked."`
 	Agents      agentsCommand      `cmd:"" help:"Show and keep named settings, which chats refer to."`
 	Tokens      tokensCommand      `cmd:"" help:"Show, make and revoke tokens with which gateways are asked."`
+	Webhooks    webhooksCommand    `cmd:"" help:"Send what happens in chats to other systems."`
 	Config      configCommand      `cmd:"" help:"Check the configuration, and show what it comes to."`
 	Doctor      doctorCommand      `cmd:"" help:"Check what everything rests on, and say what to do."`
 	Completion  completionCommand  `cmd:"" help:"Print a script that lets a shell complete commands and flags."`

@@ -36,7 +36,7 @@ type Config struct {
 // Role is what a user is there for.
 type Role string
 
-// The roles. The first two live in accounts of their own, the next four share
+// The roles. The first two live in accounts of their own, the next five share
 // the service's account, the last watches the server.
 const (
 	RoleClient       Role = "client"       // one tenant's programs
@@ -44,6 +44,7 @@ const (
 	RoleOrchestrator Role = "orchestrator" // decides, and asks the models
 	RoleProjection   Role = "projection"   // reads the log and answers queries
 	RoleGateway      Role = "gateway"      // speaks for all tenants over HTTP
+	RoleWebhook      Role = "webhook"      // reads the log, and tells others of it
 	RoleOperator     Role = "operator"     // makes streams, reads everything
 	RoleSystem       Role = "system"       // the server's own account: health and monitoring
 )

@@ -97,6 +97,7 @@ func (u User) description() string {
 		RoleOrchestrator: "decides and asks models",
 		RoleProjection:   "answers queries",
 		RoleGateway:      "speaks for all tenants",
+		RoleWebhook:      "sends webhooks",
 		RoleOperator:     "makes streams, reads everything",
 		RoleSystem:       "watches the server",
 	}

@@ -13,7 +13,7 @@ func (cfg Config) serviceAccount() account {
 		name:      protocol.ServiceAccount,
 		says:      "Everturn's own processes. Streams and buckets are here, and nowhere else.",
 		jetStream: true,
-		users:     []User{cfg.orchestrator(), cfg.projection(), cfg.gateway(), operator()},
+		users:     []User{cfg.orchestrator(), cfg.projection(), cfg.gateway(), cfg.webhook(), operator()},
 	}
 	for _, tenant := range cfg.Tenants {
 		a.exports = append(a.exports, clientExports(tenant)...)
@@ -109,9 +109,23 @@ func (cfg Config) gateway() User {
 				protocol.QuerySubject(protocol.Any, protocol.Any),
 				protocol.UploadSubject(everyChat), protocol.DownloadSubject(everyChat),
 			},
-			inspect(), follow(append(cfg.logs(), streams.FeedStream, tokens)...),
+			inspect(), follow(append(cfg.logs(), streams.FeedStream, tokens, agents)...),
 		),
 		subscribe: []string{protocol.FeedFilter(protocol.Any), protocol.ReplySubject(protocol.Any, protocol.Any), inboxes},
+	}
+}
+
+// webhook reads the log by consumers that keep how far it is. It writes nothing, and
+// removes nothing: a log keeps what was acknowledged.
+func (cfg Config) webhook() User {
+	var logs []string
+	for _, log := range cfg.logs() {
+		logs = append(logs, work(log, protocol.Any)...) // part of a token cannot be a wildcard
+	}
+	return User{
+		Role: RoleWebhook, Name: string(RoleWebhook),
+		publish:   slices.Concat(inspect(), each(makeConsumer, cfg.logs()...), logs),
+		subscribe: []string{inboxes},
 	}
 }
 

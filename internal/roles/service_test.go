@@ -60,6 +60,11 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 			tool, blob, "$KV.TOKENS.x", api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.GET.LOG_0", api + "STREAM.MSG.GET.COMMANDS",
 			api + "CONSUMER.CREATE.COMMANDS", api + "STREAM.MSG.DELETE.LOG_0", api + "STREAM.MSG.DELETE.WORK", "_R_.x.y",
 		}, remove...),
+		"webhook": append([]string{
+			commit, command, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), query, upload, dead, snapshot, tool, blob,
+			"$KV.AGENTS.x", "$KV.TOKENS.x", api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.DELETE.LOG_0",
+			api + "CONSUMER.DELETE.LOG_0.webhook-crm", api + "CONSUMER.CREATE.COMMANDS.x", "_R_.x.y",
+		}, remove...),
 		"operator": {
 			commit, call, timer, due, outcome, repeated, protocol.ClaimSubject(k), protocol.ResultSubject(k), snapshot, blob, dead,
 			acks + "COMMANDS.orchestrator.1.1.1.0.0", "_R_.x.y",
@@ -177,5 +182,34 @@ func TestQueriesAndFeed(t *testing.T) {
 	}
 	if err != nil || head.Seq != 1 {
 		t.Errorf("query gave %+v, error %v", head, err)
+	}
+}
+
+// The logs are told of, and nothing of them is lost by it.
+func TestWebhooksReadTheLog(t *testing.T) {
+	t.Parallel()
+
+	i := install(t, installation)
+	i.apply("orchestrator")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	k := chat(acme)
+	_, err := i.orchestrator().Log.Append(ctx, protocol.Append{Key: k, Body: []byte(`{"v":1}`)})
+	i.must(err)
+	nc := i.connect("webhook")
+	out, err := streams.OpenOutbox(ctx, nc, streams.Options{}, streams.OutboxOptions{Name: "crm", Tenants: []string{acme}, FromStart: true})
+	i.must(err)
+	defer out.Close()
+	d, err := out.Next(ctx, protocol.Shard(k, out.Shards()))
+	i.must(err)
+	i.must(d.Ack(ctx))
+	i.must(nc.Flush())
+	if string(d.Body()) != `{"v":1}` {
+		t.Errorf("it reads %s", d.Body())
+	}
+	for waiting := true; waiting; {
+		b, err := streams.OutboxBacklog(ctx, nc, streams.Options{}, "crm")
+		i.must(err)
+		waiting = b.Commits > 0
 	}
 }
