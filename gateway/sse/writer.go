@@ -10,7 +10,7 @@ import (
 const (
 	// WriteTimeout is how long a reader may take for one event. One that reads a byte
 	// now and then is dropped by it.
-	WriteTimeout = 10 * time.Second
+	WriteTimeout = 30 * time.Second
 
 	// KeepAlive is how often something is sent when there is nothing to say, so that
 	// neither end, nor anything between them, takes the other for dead.
@@ -26,7 +26,7 @@ type Writer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
-	buffer  bytes.Buffer
+	failed  error // what was written since the last send could not be
 }
 
 // NewWriter begins the answer: status and headers are sent. An error says that the
@@ -52,6 +52,7 @@ func newWriter(w http.ResponseWriter, timeout time.Duration) (*Writer, error) {
 // Event writes an event. An empty id leaves the client's as it is. Neither the id nor
 // the name may hold the end of a line; data may.
 func (s *Writer) Event(id, name string, data []byte) error {
+	s.begin()
 	if id != "" {
 		s.line("id", []byte(id))
 	}
@@ -62,22 +63,26 @@ func (s *Writer) Event(id, name string, data []byte) error {
 	if len(data) == 0 {
 		s.line("data", nil)
 	}
-	s.buffer.WriteByte('\n')
 	return s.send()
 }
 
 // Comment writes what clients do not see.
 func (s *Writer) Comment(text string) error {
+	s.begin()
 	s.line("", []byte(text))
-	s.buffer.WriteByte('\n')
 	return s.send()
 }
 
+// begin gives the reader time for what follows.
+func (s *Writer) begin() { s.failed = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) }
+
+// line writes a line, without a copy: data may be large, and the reader slow.
 func (s *Writer) line(field string, value []byte) {
-	s.buffer.WriteString(field)
-	s.buffer.WriteString(": ")
-	s.buffer.Write(value)
-	s.buffer.WriteByte('\n')
+	for _, piece := range [][]byte{[]byte(field + ": "), value, []byte("\n")} {
+		if s.failed == nil {
+			_, s.failed = s.w.Write(piece)
+		}
+	}
 }
 
 // oneLineEnd is data with one kind of line end: each of the three would end a line.
@@ -89,24 +94,16 @@ func oneLineEnd(data []byte) []byte {
 	return bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
 }
 
-// send sends what was written.
+// send ends an event and sends it.
 func (s *Writer) send() error {
-	defer func() {
-		if s.buffer.Reset(); s.buffer.Cap() > maxKeptBytes {
-			s.buffer = bytes.Buffer{}
-		}
-	}()
-	if err := s.control.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
-		return fmt.Errorf("server-sent events: %w", err)
+	if s.failed == nil {
+		_, s.failed = s.w.Write([]byte("\n"))
 	}
-	if _, err := s.w.Write(s.buffer.Bytes()); err != nil {
-		return fmt.Errorf("server-sent events: %w", err)
+	if s.failed == nil {
+		s.failed = s.control.Flush()
 	}
-	if err := s.control.Flush(); err != nil {
-		return fmt.Errorf("server-sent events: %w", err)
+	if s.failed != nil {
+		return fmt.Errorf("server-sent events: %w", s.failed)
 	}
 	return nil
 }
-
-// maxKeptBytes is how much of the buffer is kept for the next event.
-const maxKeptBytes = 16 << 10

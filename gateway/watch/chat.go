@@ -154,11 +154,14 @@ func (c *chat) commit(said *commit) {
 
 // push appends to the list, and drops those who have not come far enough in it.
 func (c *chat) push(i *item, bytes int) {
-	behind := c.last
-	i.bytes, i.events = behind.bytes+itemBytes+int64(bytes), behind.events+1
-	behind.next, c.last = i, i
+	i.bytes, i.events = c.last.bytes+itemBytes+int64(bytes), c.last.events+1
+	c.last.next, c.last = i, i
 	for w := range c.watchers {
-		if w.at != nil && (behind.bytes-w.at.bytes > MaxBehindBytes || behind.events-w.at.events > MaxBehindEvents) {
+		if w.at == nil {
+			continue
+		}
+		events, bytes := i.events-w.at.events, i.bytes-w.at.bytes
+		if events > MaxBehindEvents || events > 1 && bytes > MaxBehindBytes {
 			w.fallBehind()
 		}
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// MaxBehindBytes and MaxBehindEvents are how far a watcher may fall behind. What
-	// comes on top of that, at most one commit of 512 KiB, drops it.
+	// MaxBehindBytes and MaxBehindEvents are how far a watcher may fall behind. One
+	// event is always kept for it: a commit may be larger, of 512 KiB.
 	MaxBehindBytes  = 256 << 10
 	MaxBehindEvents = 1024
 

@@ -24,8 +24,9 @@ func (w *Watcher) look(now time.Time) (Event, func(context.Context) error, error
 			return nil
 		}, nil
 	case len(w.log) > 0:
-		e, taken, do := w.take(w.log[0])
+		e, taken, do := w.take(w.first)
 		if taken {
+			w.log[0], w.first = nil, nil // it may be large
 			w.log = w.log[1:]
 		}
 		return e, do, nil

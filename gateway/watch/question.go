@@ -19,6 +19,9 @@ const (
 	// logCommits is how many commits are read from the log at a time.
 	logCommits = 64
 
+	// maxLogBytes is how much of them is kept until it is given, if it is more than one.
+	maxLogBytes = 256 << 10
+
 	// unansweredLimit is how long a watcher asks again for what it must know.
 	unansweredLimit = 30 * time.Second
 )
@@ -103,14 +106,22 @@ func (w *Watcher) readLog(ctx context.Context) error {
 		return w.patiently(ctx, fmt.Errorf("watch: the log has nothing behind rev %d, and its newest is %d", w.rev, answer.Rev))
 	}
 	w.failing = time.Time{}
+	bytes := 0
 	for _, raw := range answer.Commits {
-		read, err := readCommit(raw)
-		if err != nil {
-			return fmt.Errorf("watch: %w", err)
+		if bytes += len(raw); bytes > maxLogBytes && len(w.log) > 0 {
+			break // it is read again, when there is room
 		}
-		w.log = append(w.log, read)
+		w.log = append(w.log, raw)
 	}
 	return nil
+}
+
+// decodeFirst decodes the next commit that was read. It holds up nobody else.
+func (w *Watcher) decodeFirst() (err error) {
+	if len(w.log) > 0 && w.first == nil {
+		w.first, err = readCommit(w.log[0])
+	}
+	return err
 }
 
 // readDeltas reads what is stored of an attempt, for all watchers of the chat.

@@ -30,9 +30,10 @@ type Watcher struct {
 	rev      uint64
 	hash     string // of the commit at rev, if that was seen
 	reset    *Reset
-	snapshot *snapshot // that is being given
-	log      []*commit // read from the log, not yet given
-	failing  time.Time // since when questions have no answer; zero if they have
+	snapshot *snapshot         // that is being given
+	log      []json.RawMessage // read from the log, not yet given
+	first    *commit           // of those; nil if it was not decoded yet
+	failing  time.Time         // since when questions have no answer; zero if they have
 	erased   bool
 }
 
@@ -115,7 +116,7 @@ func (w *Watcher) anew(ctx context.Context, why *Reset) error {
 
 // restart begins anew because of something that was found out on the way.
 func (w *Watcher) restart(why Why, detail string) {
-	w.rev, w.hash, w.log = 0, "", nil
+	w.rev, w.hash, w.log, w.first = 0, "", nil, nil
 	w.reset, w.snapshot = &Reset{Why: why, Detail: detail}, &snapshot{}
 	w.chat.mu.Lock()
 	defer w.chat.mu.Unlock()
@@ -167,6 +168,9 @@ func (w *Watcher) Next(ctx context.Context) (Event, error) {
 				return e, err
 			}
 			continue
+		}
+		if err := w.decodeFirst(); err != nil {
+			return Event{}, err
 		}
 		e, do, err := w.look(time.Now())
 		if err == nil && do != nil {
