@@ -51,7 +51,26 @@ func readStatic() (static, error) {
 		}
 		files[entry.Name()] = staticFile{content: content, kind: kind, hash: events.DigestOf(content).Hex()[:hashChars]}
 	}
-	return files, nil
+	return files, bundle(files)
+}
+
+// scriptName is all scripts in one file. htmx looks at a page as soon as nothing else is
+// to be done: an extension that came in a file of its own would at times come too late,
+// and the page would never hear of anything.
+const scriptName = "everturn.js"
+
+// bundle puts the scripts together, in the order in which they need each other.
+func bundle(files static) error {
+	var all []byte
+	for _, name := range []string{"htmx.min.js", "hx-sse.min.js", "page.js"} {
+		file, ok := files[name]
+		if !ok {
+			return fmt.Errorf("static files: %s is missing", name)
+		}
+		all = append(append(all, file.content...), ";\n"...)
+	}
+	files[scriptName] = staticFile{content: all, kind: files["page.js"].kind, hash: events.DigestOf(all).Hex()[:hashChars]}
+	return nil
 }
 
 // address is where a file is. It changes with what is in it, so that a browser may

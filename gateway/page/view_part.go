@@ -34,6 +34,7 @@ type call struct {
 	Arguments string
 	Edited    string // the arguments that somebody made of them
 	Short     bool   // the arguments fit on a line
+	Fields    []row  // of the arguments, where they are an object
 
 	Status    transcript.CallStatus
 	Label     string // of the status, for people
@@ -116,6 +117,9 @@ func (b *builder) call(p *transcript.Part) *call {
 		Approval: c.Approval, Truncated: c.Truncated, Blob: c.Blob, Work: c.Work,
 	}
 	shown.Short = len(shown.Arguments) <= shortChars && !strings.Contains(shown.Arguments, "\n")
+	if !shown.Short {
+		shown.Fields = fieldsOf(p.Arguments)
+	}
 	if len(c.Edited) > 0 {
 		shown.Edited = pretty(c.Edited[0].Arguments)
 	}
@@ -218,6 +222,39 @@ func pretty(text string) string {
 		return flat
 	}
 	return b.String()
+}
+
+// maxFields of an object are shown one by one; one that has more is shown as JSON.
+const maxFields = 24
+
+// fieldsOf are the fields of an object in its order: what somebody is to approve should
+// be read as it will be written, not as JSON has to spell it. Nil if text is anything else
+// than one object, each of whose fields is there once.
+func fieldsOf(text string) []row {
+	d := json.NewDecoder(strings.NewReader(text))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') || !json.Valid([]byte(text)) {
+		return nil
+	}
+	var fields []row
+	seen := make(map[string]bool)
+	for d.More() {
+		name, err := d.Token()
+		key, ok := name.(string)
+		if err != nil || !ok || seen[key] || len(fields) == maxFields {
+			return nil
+		}
+		seen[key] = true
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return nil
+		}
+		shown := pretty(string(value))
+		if plain := ""; json.Unmarshal(value, &plain) == nil && string(value) != "null" {
+			shown = plain
+		}
+		fields = append(fields, row{key, shown})
+	}
+	return fields
 }
 
 // contentLink is where content of a chat is to be had.

@@ -1,5 +1,6 @@
 // What htmx does not do: an id for each command, keys, staying at the end of a chat
 // that grows, times in the zone of whoever reads, and noticing that a network is gone.
+(() => {
 "use strict";
 
 // Commands. The same form with the same words keeps its id until there is an answer, so
@@ -86,7 +87,10 @@ if (stream) {
   const again = () => stream._htmx?.sse?.reader?.cancel();
   setInterval(() => { if (Date.now() - heard > silence && !document.hidden) { heard = Date.now(); lost(); again(); } }, 5000);
   window.addEventListener("offline", lost);
-  window.addEventListener("online", () => stream._htmx?.sse?.delayCanceller?.());
+  window.addEventListener("online", () => { // what was open may be half open now
+    stream._htmx?.sse?.delayCanceller?.();
+    again();
+  });
 }
 
 // The end of a chat stays in view for whoever was there.
@@ -174,3 +178,4 @@ document.addEventListener("keydown", (e) => {
   else if ("/nws".includes(e.key)) go(document.querySelector(`[data-key="${e.key}"]`));
   else if ("gt".includes(e.key)) document.querySelector(`a[data-key="${e.key}"]`)?.click();
 });
+})();
