@@ -151,6 +151,13 @@ natscli: $(NATS) ## types the lines of docs/COMMANDS.md, and of the backup in do
 $(NATS):
 	GOBIN=$(CURDIR)/$(dir $(NATS)) go install github.com/nats-io/natscli/nats@$(NATS:bin/natscli-%/nats=%)
 
+.PHONY: browser
+browser: build ## the page in a real Chromium, while servers die and networks drop; PICTURES=docs/images makes the pictures anew
+	npm ci --prefix internal/browser --ignore-scripts --no-audit --no-fund
+	set -e; for file in internal/browser/*.test.mjs; do \
+		EVERTURN_PICTURES="$(if $(PICTURES),$(abspath $(PICTURES)))" node --test "$$file"; \
+	done
+
 .PHONY: npmclients
 npmclients: ## clients of OpenAI's API from npm, against a gateway; needs node and npm
 	npm ci --prefix internal/npmclients --no-audit --no-fund

@@ -2,7 +2,7 @@
 // that notes everything a page should not do.
 import {execFile, spawn} from "node:child_process";
 import {mkdtemp, rm} from "node:fs/promises";
-import {createServer} from "node:net";
+import {connect, createServer} from "node:net";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {promisify} from "node:util";
@@ -82,6 +82,46 @@ export class Everturn {
   // transcript is the chat as the command line gives it.
   async transcript(chat, ...flags) {
     return JSON.parse(await this.cli("transcript", chat, "--json", ...flags));
+  }
+}
+
+// Network is a way to Everturn that can be lost. A browser that is told to be offline
+// keeps the connections that it has, so this takes them away.
+export class Network {
+  static async to(everturn) {
+    const n = new Network();
+    n.pairs = new Set();
+    n.there = true;
+    n.server = createServer((near) => {
+      if (!n.there) return near.destroy();
+      const far = connect(everturn.ports[0], "127.0.0.1");
+      const pair = [near, far];
+      n.pairs.add(pair);
+      for (const [a, b] of [pair, [far, near]]) {
+        a.on("error", () => {});
+        a.on("close", () => { n.pairs.delete(pair); b.destroy(); });
+        a.on("data", (data) => { if (n.there) b.write(data); });
+      }
+    });
+    await new Promise((done) => n.server.listen(0, "127.0.0.1", done));
+    n.url = `http://127.0.0.1:${n.server.address().port}`;
+    return n;
+  }
+
+  // drop ends every connection, and takes no other.
+  drop() {
+    this.there = false;
+    for (const pair of this.pairs) pair[0].destroy();
+  }
+
+  // silence carries nothing any more, and tells nobody.
+  silence() { this.there = false; }
+
+  restore() { this.there = true; }
+
+  stop() {
+    this.drop();
+    this.server.close();
   }
 }
 

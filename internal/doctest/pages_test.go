@@ -22,7 +22,7 @@ func pages(t *testing.T) map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "bin" || entry.Name() == "testdata"):
+		case entry.IsDir() && path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "bin" || entry.Name() == "testdata" || entry.Name() == "node_modules"):
 			return fs.SkipDir
 		case filepath.Ext(path) != ".md":
 			return nil
