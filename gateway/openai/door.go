@@ -128,7 +128,7 @@ func (d *Door) Complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := asking{Door: d, tenant: i.Tenant, by: i.By}
-	if err := a.complete(w, r); err != nil && r.Context().Err() == nil {
+	if err := a.complete(w, r); err != nil {
 		d.refuse(w, r, err)
 	}
 }
@@ -209,7 +209,9 @@ func problemOf(err error) problem.Problem {
 	var p problem.Problem
 	switch {
 	case errors.Is(err, gateway.ErrUndecided):
-		p = problem.New(events.CodeUnavailable, gateway.ErrUndecided.Error())
+		p = problem.New(events.CodeUnavailable, "it is stored and not decided yet; ask again: the same request is done once")
+	case errors.Is(err, context.Canceled): // the client has gone and hears nothing, or the gateway is to end
+		p = problem.New(events.CodeUnavailable, "this gateway is about to stop, and the turn goes on; ask again")
 	case errors.Is(err, gateway.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		p = problem.New(events.CodeUnavailable, gateway.ErrUnavailable.Error())
 	case errors.Is(err, protocol.ErrStorageFull):

@@ -37,6 +37,7 @@ import (
 type rig struct {
 	*testing.T
 
+	server *embedded.Server
 	nc     *nats.Conn
 	url    string
 	client *client.Client
@@ -78,18 +79,37 @@ func start(t *testing.T, rules string) *rig {
 	run(func(nc *nats.Conn) error {
 		return parts.RunProjections(ctx, nc, "0.0.0", slog.New(slog.DiscardHandler))
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(func(nc *nats.Conn) error {
-		return readside.RunGateway(ctx, nc, readside.GatewayConfig{
-			Config: gateway.Config{Listener: listener, Local: identity.Identity{Tenant: "default", By: "user:ann"}},
-		})
-	})
 	<-offered
 	nc := connect(t, server)
-	return &rig{T: t, nc: nc, url: "http://" + listener.Addr().String(), client: client.New(nc, "", "")}
+	r := &rig{T: t, server: server, nc: nc, client: client.New(nc, "", "")}
+	r.url, _ = r.gateway()
+	return r
+}
+
+// gateway starts one more gateway, and gives its address and what stops it.
+func (r *rig) gateway() (url string, stop func()) {
+	r.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		r.Fatal(err)
+	}
+	nc := connect(r.T, r.server)
+	ctx, cancel := context.WithCancel(r.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		err := readside.RunGateway(ctx, nc, readside.GatewayConfig{
+			Config: gateway.Config{Listener: listener, Local: identity.Identity{Tenant: "default", By: "user:ann"}},
+		})
+		if err != nil {
+			r.Error(err)
+		}
+	})
+	stop = func() {
+		cancel()
+		running.Wait()
+	}
+	r.Cleanup(stop)
+	return "http://" + listener.Addr().String(), stop
 }
 
 func connect(t *testing.T, s *embedded.Server) *nats.Conn {

@@ -25,13 +25,14 @@ type streamed struct {
 func (a *asking) stream(ctx context.Context, w http.ResponseWriter, t taken, head completion) error {
 	head.Object = "chat.completion.chunk"
 	out := streamed{w: w, head: head}
+	defer out.release()
 	end, err := a.follow(ctx, t, &out)
 	switch {
 	case err == nil:
 		_ = out.end(end, a.q.Options != nil && a.q.Options.IncludeUsage) // it is the last thing said, heard or not
 	case !out.begun:
 		return a.broken(w, err)
-	case ctx.Err() == nil: // else the client has gone; the turn goes on
+	default:
 		p := problemOf(err)
 		if p.Code == problem.CodeInternal {
 			a.cfg.Log.ErrorContext(ctx, "a chat completion broke off", "chat", t.chat, "error", err)
@@ -71,6 +72,9 @@ func (o *streamed) write(format string, args ...any) error {
 	}
 	return c.Flush()
 }
+
+// release leaves the connection to the next request as it was.
+func (o *streamed) release() { _ = http.NewResponseController(o.w).SetWriteDeadline(time.Time{}) }
 
 // chunk writes a piece of the answer.
 func (o *streamed) chunk(s said, finish *string) error {
