@@ -106,8 +106,17 @@ type writer struct {
 }
 
 func (w writer) exec(ctx context.Context, statement string, args ...any) error {
-	_, err := w.tx.StmtContext(ctx, w.statements[statement]).ExecContext(ctx, args...)
+	_, err := w.counted(ctx, statement, args...)
 	return err
+}
+
+// counted is exec, and how many rows were changed by it.
+func (w writer) counted(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := w.tx.StmtContext(ctx, w.statements[statement]).ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 // all folds messages, each chat in the order of its own, and writes what follows once.
@@ -215,16 +224,22 @@ func (w writer) put(ctx context.Context, f *fold) error {
 func (w writer) words(ctx context.Context, f *fold) error {
 	c := f.chat
 	for _, id := range f.unsaid {
-		if err := w.exec(ctx, forgetSaid, id); err != nil {
-			return err
+		n, err := w.counted(ctx, forgetSaid, id, c.Tenant, c.Chat.Chat)
+		if err == nil && n > 0 {
+			err = w.exec(ctx, forgetWords, id)
 		}
-		if err := w.exec(ctx, forgetWords, id); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	for _, s := range f.said {
-		if err := w.exec(ctx, putSaid, s.id, c.Tenant, c.Chat.Chat, int64(s.rev), int64(s.at), s.turn, string(s.kind), s.by, s.inherited); err != nil {
+		n, err := w.counted(ctx, putSaid, s.id, c.Tenant, c.Chat.Chat, int64(s.rev), int64(s.at), s.turn, string(s.kind), s.by, s.inherited)
+		if err != nil {
 			return err
+		}
+		if n == 0 { // hundreds of thousands of messages in one second
+			f.trouble = append(f.trouble, trouble{s.place, c.key(), s.rev, "not to be found by its words: another message has its number"})
+			continue
 		}
 		if err := w.exec(ctx, putWords, s.id, scope(c.Tenant)+" "+scopeOf(c.key()), s.text); err != nil {
 			return err

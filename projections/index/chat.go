@@ -76,6 +76,8 @@ type agentOf struct {
 
 // said is something that can be found by its words.
 type said struct {
+	place
+
 	id        int64
 	rev       uint64
 	at        events.Time
@@ -115,22 +117,37 @@ type trouble struct {
 	why string
 }
 
-// Bits of the id of something that was said: its sequence, its stream, and its number
-// within the commit. So the ids of one stream grow, and are the same in every file.
+// Bits of the id of something that was said. Ids grow with the second in which it was
+// said, so the newest is found first, and then with its place in the logs, so each has
+// its own, and the same in every file. What a chat goes on from was said long before
+// and lies in one commit: it has ids of its own beside those of its second.
 const (
-	shardBits   = 8
-	ordinalBits = 18
+	secondBits    = 33 // until the year 2242
+	shardBits     = 8
+	placeBits     = 21
+	ordinalBits   = 3 // of those of the place; no commit has more to say
+	inheritedBit  = 1 << placeBits
+	knuthsFactor  = 2_654_435_761 // spreads neighbours
+	msPerSecond   = 1_000
+	lastOrdinal   = 1<<ordinalBits - 1
+	lastInherited = 1<<placeBits - 1
 )
 
 // saidID is the id of the next thing that is said in a commit; false if there are too
 // many in it.
-func (c *chat) saidID() (int64, bool) {
-	if c.ordinal >= 1<<ordinalBits {
+func (f *fold) saidID() (int64, bool) {
+	c := f.chat
+	low := int64(c.Sequence<<ordinalBits|uint64(c.ordinal)) & lastInherited
+	last := lastOrdinal
+	if f.inherited {
+		low, last = int64(c.Sequence*knuthsFactor+uint64(c.ordinal))&lastInherited|inheritedBit, lastInherited
+	}
+	if c.ordinal > last {
 		return 0, false
 	}
-	id := int64(c.Sequence)<<(shardBits+ordinalBits) | int64(c.Shard)<<ordinalBits | int64(c.ordinal)
 	c.ordinal++
-	return id, true
+	second := min(max(int64(f.at)/msPerSecond, 0), 1<<secondBits-1)
+	return second<<(shardBits+1+placeBits) | int64(c.Shard)<<(1+placeBits) | low, true
 }
 
 // clean is text as it is kept: repaired, and not longer than that.

@@ -78,7 +78,7 @@ func (f *fold) inherit(history []events.Recorded) {
 			f.event(e)
 		}
 	}
-	f.inherited = false
+	f.inherited, f.chat.ordinal = false, 0
 }
 
 // bury forgets a chat. It is kept that it is erased, for what stands behind its
@@ -221,12 +221,12 @@ func (f *fold) say(kind listing.Kind, turn int, by, text string) int64 {
 	if strings.TrimSpace(text) == "" {
 		return 0
 	}
-	id, ok := f.chat.saidID()
+	id, ok := f.saidID()
 	if !ok {
 		return 0
 	}
 	f.said = append(f.said, said{
-		id: id, rev: f.rev, at: f.at, turn: turn, kind: kind, by: clean(by, maxNameBytes), text: clean(text, maxSaidBytes), inherited: f.inherited,
+		id: id, place: f.chat.place, rev: f.rev, at: f.at, turn: turn, kind: kind, by: clean(by, maxNameBytes), text: clean(text, maxSaidBytes), inherited: f.inherited,
 	})
 	return id
 }

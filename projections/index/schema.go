@@ -97,9 +97,9 @@ const (
 			parent = excluded.parent, title = excluded.title, gone = excluded.gone, state = excluded.state`
 	putPlace    = `INSERT OR REPLACE INTO places (tenant, chat, rev, sequence, at) VALUES (?, ?, ?, ?, ?)`
 	forgetPlace = `DELETE FROM places WHERE tenant = ? AND chat = ? AND rev = ?`
-	putSaid     = `INSERT OR REPLACE INTO said (id, tenant, chat, rev, at, turn, kind, by, inherited) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	putSaid     = `INSERT OR IGNORE INTO said (id, tenant, chat, rev, at, turn, kind, by, inherited) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	putWords    = `INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)`
-	forgetSaid  = `DELETE FROM said WHERE id = ?`
+	forgetSaid  = `DELETE FROM said WHERE id = ? AND tenant = ? AND chat = ?`
 	forgetWords = `DELETE FROM words WHERE rowid = ?`
 	putOpen     = `INSERT OR REPLACE INTO open (tenant, chat, kind, call, since, item) VALUES (?, ?, ?, ?, ?, ?)`
 	forgetOpen  = `DELETE FROM open WHERE tenant = ? AND chat = ?`
