@@ -24,6 +24,7 @@ import (
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/model/script"
 	"github.com/everturn/everturn/orchestrator"
+	"github.com/everturn/everturn/protocol/listing"
 	"github.com/everturn/everturn/protocol/transcript"
 	"github.com/everturn/everturn/streams"
 	"github.com/everturn/everturn/toolrunner"
@@ -187,6 +188,10 @@ func TestProjectionsWaitForTheStreams(t *testing.T) {
 		if query, ok := errors.AsType[*client.QueryError](err); !ok || query.Code != events.CodeUnknownChat {
 			t.Errorf("it answers %v", err)
 		}
-		return
+		break
+	}
+	_, err = c.Chats(t.Context(), listing.ChatsRequest{})
+	if query, ok := errors.AsType[*client.QueryError](err); !ok || query.Code != events.CodeUnavailable || !strings.Contains(query.Message, "--store") {
+		t.Errorf("without a store a list is %v, want unavailable and what to do", err)
 	}
 }

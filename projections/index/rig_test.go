@@ -175,7 +175,8 @@ func histories(tb testing.TB, seed uint64, chats, messages int) *logs {
 	return l
 }
 
-func gone(c *chatgen.Chat) bool { return events.Erased(c.Bytes[len(c.Bytes)-1]) }
+// gone reports whether nothing can be forked from a chat.
+func gone(c *chatgen.Chat) bool { return !c.State.Exists() || events.Erased(c.Bytes[len(c.Bytes)-1]) }
 
 // mix stores the commits of chats, each chat's in their order.
 func (l *logs) mix(chance *rand.Rand, all []*chatgen.Chat) {
