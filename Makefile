@@ -96,8 +96,13 @@ recordings: ## plays what providers once sent to the adapters; DIR=… says wher
 
 .PHONY: e2e
 e2e: ## real processes, killed at bad moments; prints what it took them
-	go test -tags processes ./internal/e2e -skip '^Test(Nodes|Power)' -v -count=1 -timeout 30m
+	go test -tags processes ./internal/e2e -skip '^Test(Nodes|Power|AnIndex)' -v -count=1 -timeout 30m
 	go test -tags processes ./internal/system -run '^TestS10_4_' -v -count=1
+
+.PHONY: index
+index: ## what lists and search cost, and 50 deaths of who keeps them, at 100,000 events; about 5 min
+	go test -tags processes ./projections/index -run '^TestLoad' -v -count=1
+	go test -tags processes ./internal/e2e -run '^TestAnIndexOutlivesEveryProcess$$' -v -count=1 -timeout 15m
 
 # Places that two writers contend for, in each race, and servers killed under load.
 POSITIONS ?= 2000
