@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,9 +85,7 @@ func TestAFileOfNoUseIsReplaced(t *testing.T) {
 					l.stored[n][i].Sequence = uint64(i + 1)
 				}
 			}
-			for d, b := range other.blobs {
-				l.blobs[d] = b
-			}
+			maps.Copy(l.blobs, other.blobs)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +166,7 @@ func TestAFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close() //nolint:errcheck // the test has said what it has to say
+	defer func() { _ = s.close() }() // the test has said what it has to say
 	x.use(s)
 	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // it becomes what there is
 		t.Fatal(err)

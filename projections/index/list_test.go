@@ -104,12 +104,11 @@ func TestAListShowsEachChatOnceWhileChatsChange(t *testing.T) {
 			l := &logs{}
 			change := func(n int) {
 				k, at := named(n), noon.Add(0)+events.Time(chance.IntN(50)) // clocks differ
-				switch e := saying(fmt.Sprint("i", l.revs[k]), "hello"); {
-				case l.revs[k] == 0:
-					l.write(t, k, at, "user:ann", created(""), e)
-				default:
-					l.write(t, k, at, "user:ann", e)
+				list := []events.Event{saying(fmt.Sprint("i", l.revs[k]), "hello")}
+				if l.revs[k] == 0 {
+					list = slices.Insert(list, 0, created(""))
 				}
+				l.write(t, k, at, "user:ann", list...)
 			}
 			there := map[string]int{}
 			for n := range 60 {

@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -116,9 +117,7 @@ func TestAForkShowsWhatItGoesOnFrom(t *testing.T) {
 		for _, b := range c.Bytes {
 			l.put(c.Key(), b)
 		}
-		for d, b := range c.Blobs {
-			l.blobs[d] = b
-		}
+		maps.Copy(l.blobs, c.Blobs)
 	}
 	x := follow(t, l, t.TempDir())
 	found := map[string]bool{}
