@@ -18,8 +18,12 @@ func TestATraceIsCarriedFromHTTPToTheLog(t *testing.T) {
 	url, _ := h.gate(readside.GatewayConfig{})
 	token := h.token("acme", "ci", "service:ci")
 	h.until("the token counts", func() bool { return h.ask(token, "GET", url+"/v1/chats/none", "").status == http.StatusNotFound })
-	feed, err := h.connect().SubscribeSync(protocol.FeedCommitSubject(events.Key{Tenant: "acme", Chat: protocol.Any}))
+	nc := h.connect()
+	feed, err := nc.SubscribeSync(protocol.FeedCommitSubject(events.Key{Tenant: "acme", Chat: protocol.Any}))
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil { // the server knows of it
 		t.Fatal(err)
 	}
 	const id = "0af7651916cd43dd8448eb211c80319c"

@@ -89,7 +89,8 @@ nats service list                            # who answers queries
 
 ` + "`min_rev`" + ` in the first two waits for that commit, for two seconds at most: name the rev of a reply to read what you
 wrote. ` + "`state`, `prompt` and `verify`" + ` read the log from its start: a chat of more than 20,000 commits or 64 MiB is refused with
-` + "`too_large`" + `, and an answer that would be larger than 768 KiB is cut and says in ` + "`cut`" + ` what was. Errors come in the headers ` + "`Nats-Service-Error` and `Nats-Service-Error-Code`" + `, with the codes and statuses below.
+` + "`too_large`" + `, and an answer that would be larger than 768 KiB is cut and says in ` + "`cut`" + ` what was;
+` + "`verify`" + ` leaves out what takes too long of more than 1,000 commits, and names the rules in ` + "`skipped`" + `. Errors come in the headers ` + "`Nats-Service-Error` and `Nats-Service-Error-Code`" + `, with the codes and statuses below.
 
 ## Images and files
 

@@ -285,6 +285,24 @@ func TestARuleThatWasBrokenIsNamed(t *testing.T) {
 	}
 }
 
+// What takes more than a moment for each commit is left out of a long chat, and said.
+func TestAVerdictOnALongChatSaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+
+	c := chatgen.New(ann)
+	c.Create(events.Settings{})
+	for i := range 1_000 {
+		c.Command(protocol.Rename{V: protocol.Version, Title: fmt.Sprint("title ", i)})
+		if i != 998 && i != 999 {
+			continue
+		}
+		verdict, err := ask[transcript.Verdict](t, shelfOf(c).open(t), "verify", `{"chat":"ann"}`)
+		if err != nil || len(verdict.Violations) > 0 || len(verdict.Skipped) > 0 != (i == 999) {
+			t.Errorf("after %d commits: %+v, error %v", len(c.Commits), verdict, err)
+		}
+	}
+}
+
 func TestAnAnswerIsCutUntilItFitsAndSaysSo(t *testing.T) {
 	t.Parallel()
 

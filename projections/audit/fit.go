@@ -19,7 +19,7 @@ const (
 	shortestTextBytes = 256
 	longestList       = 1_024
 	shortestList      = 1
-	smaller           = 4 // each step is to that part of the one before
+	stepDown          = 4 // each step is to that part of the one before
 )
 
 // ellipsis stands where a text was cut.
@@ -40,17 +40,19 @@ func fit(raw []byte) (json.RawMessage, []string, error) {
 	}
 	c := cutter{text: longestTextBytes, list: len(raw)}
 	for {
-		cut, err := question.Encode(c.cut(tree))
-		if err != nil || len(cut) <= room {
-			return cut, c.words(), err
+		if c.size(tree) <= room { // about; what has to be escaped grows
+			cut, err := question.Encode(c.cut(tree))
+			if err != nil || len(cut) <= room {
+				return cut, c.words(), err
+			}
 		}
 		switch {
 		case c.text > shortestTextBytes:
-			c.text /= smaller
+			c.text /= stepDown
 		case c.list > longestList:
 			c.list = longestList
 		case c.list > shortestList:
-			c.list /= smaller
+			c.list /= stepDown
 		default:
 			return json.RawMessage("null"), []string{fmt.Sprintf("all of it: it has %d bytes", len(raw))}, nil
 		}
@@ -62,6 +64,31 @@ func fit(raw []byte) (json.RawMessage, []string, error) {
 type cutter struct {
 	text, list   int
 	texts, lists int
+}
+
+// size is about how many bytes the JSON of a value has when it is cut.
+func (c *cutter) size(v any) int {
+	const around = len(`"",`)
+	switch v := v.(type) {
+	case string:
+		return min(len(v), c.text) + around
+	case json.Number:
+		return len(v) + around
+	case []any:
+		n := around
+		for _, element := range v[max(0, len(v)-c.list):] {
+			n += c.size(element)
+		}
+		return n
+	case map[string]any:
+		n := around
+		for name, value := range v {
+			n += len(name) + around + c.size(value)
+		}
+		return n
+	default:
+		return around
+	}
 }
 
 // cut is the value with whatever is too long in it cut.

@@ -75,9 +75,14 @@ type VerifyRequest struct {
 // Verdict is the answer to the query "verify": no violation means that no rule is broken
 // up to Rev. What only a chat that has come to rest shows is not judged.
 type Verdict struct {
-	Chat       string      `json:"chat"`
-	Rev        uint64      `json:"rev"`
+	Chat string `json:"chat"`
+	Rev  uint64 `json:"rev"`
+
 	Violations []Violation `json:"violations"`
+
+	// Skipped are rules that were not judged, or not wholly: those that need the folded
+	// state at every rev, which is too much work of a long chat.
+	Skipped []string `json:"skipped,omitempty"`
 
 	// Unread says why the log is not judged from some commit on: a newer release wrote
 	// it, or the history that the chat goes on from cannot be read.
