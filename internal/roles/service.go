@@ -87,7 +87,7 @@ func (cfg Config) projection() User {
 		publish: slices.Concat(
 			[]string{mappedReplies, inboxes, protocol.UploadSubject(everyChat), protocol.DownloadSubject(everyChat)},
 			inspect(),
-			each(leaderGet, cfg.logs()...), each(directGet, cfg.logs()...), each(leaderGet, blobs),
+			each(leaderGet, cfg.logs()...), each(directGet, cfg.logs()...), each(leaderGet, blobs), follow(cfg.logs()...),
 		),
 		subscribe: []string{protocol.QuerySubject(protocol.Any, protocol.Any), microDiscovery, inboxes},
 	}

@@ -52,7 +52,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 		"projection": append([]string{
 			commit, command, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), query, dead, snapshot, tool, blob,
 			api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", acks + "COMMANDS.orchestrator.1.1.1.0.0", api + "STREAM.MSG.GET.COMMANDS",
-			api + "STREAM.PURGE.OBJ_BLOBS", api + "CONSUMER.CREATE.LOG_0", api + "STREAM.MSG.DELETE.COMMANDS", api + "STREAM.MSG.DELETE.WORK",
+			api + "STREAM.PURGE.OBJ_BLOBS", api + "CONSUMER.CREATE.COMMANDS", api + "CONSUMER.CREATE.LOG_0.named", api + "STREAM.MSG.DELETE.COMMANDS", api + "STREAM.MSG.DELETE.WORK",
 			api + "STREAM.MSG.DELETE.LOG_0",
 		}, remove...),
 		"gateway": append([]string{
@@ -121,6 +121,11 @@ func TestQueriesAndFeed(t *testing.T) {
 	reader, err := streams.OpenReader(ctx, i.connect("projection"), streams.Options{})
 	i.must(err)
 	defer reader.Close()
+	caughtUp := errors.New("caught up")
+	err = reader.Log.Follow(ctx, make([]uint64, reader.Log.Shards()), func(int, protocol.Stored) error { return nil }, func() error { return caughtUp })
+	if !errors.Is(err, caughtUp) {
+		t.Errorf("a projection follows the logs: %v", err)
+	}
 	serving, stop := context.WithCancel(ctx)
 	queries, err := streams.OpenQueries(i.connect("projection"), streams.Options{})
 	i.must(err)
