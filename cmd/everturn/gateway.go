@@ -19,6 +19,7 @@ import (
 	"github.com/everturn/everturn/internal/connect"
 	"github.com/everturn/everturn/internal/embedded"
 	"github.com/everturn/everturn/internal/readside"
+	"github.com/everturn/everturn/internal/systemd"
 )
 
 // gatewayCommand is `everturn gateway`.
@@ -32,29 +33,32 @@ type gatewayCommand struct {
 }
 
 // Run implements the command.
-func (c *gatewayCommand) Run(s *surroundings) error {
-	log := s.log.Logger(s.stderr)
+func (c *gatewayCommand) Run(s *surroundings) (err error) {
+	c.Logger = s.log.Logger(s.stderr)
 	listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", c.Listen)
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, fmt.Errorf("--listen: %w", err))
 	}
+	defer listener.Close() //nolint:errcheck // for where no gateway has come to take it; it closes it
 	meter, stopMeter, err := c.Meter(s.ctx)
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
-	c.Logger = log
+	defer func() { err = errors.Join(err, stopMeter()) }()
 	nc, err := c.Connect("gateway")
 	if err != nil {
-		return errors.Join(err, stopMeter(), listener.Close())
+		return err
 	}
 	defer nc.Close()
 	if err := s.webAddress(listener, c.JSON); err != nil {
-		return errors.Join(err, stopMeter(), listener.Close())
+		return err
 	}
-	err = readside.RunGateway(s.ctx, nc, readside.GatewayConfig{
-		Config: gateway.Config{Listener: listener, Log: log, Meter: meter}, Quotas: c.Quotas, Domain: c.JSDomain,
+	if err := systemd.Ready(s.ctx); err != nil {
+		return err
+	}
+	return readside.RunGateway(s.ctx, nc, readside.GatewayConfig{
+		Config: gateway.Config{Listener: listener, Log: c.Logger, Meter: meter}, Quotas: c.Quotas, Domain: c.JSDomain,
 	})
-	return errors.Join(err, stopMeter())
 }
 
 // webAddress says where browsers and programs reach a gateway.

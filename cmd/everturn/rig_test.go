@@ -34,7 +34,8 @@ rules:
 // laptop is everything in this process, and commands that talk to it.
 type laptop struct {
 	*testing.T
-	url    string
+	url    string // of NATS
+	web    string // of the gateway
 	script string
 }
 
@@ -72,11 +73,12 @@ func devWith(t *testing.T, flags ...string) *laptop {
 	}
 	var said struct {
 		URL string `json:"nats_url"`
+		Web string `json:"http_url"`
 	}
 	if err := json.Unmarshal(line, &said); err != nil {
 		t.Fatal(err)
 	}
-	b.url = said.URL
+	b.url, b.web = said.URL, said.Web
 	return b
 }
 

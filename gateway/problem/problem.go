@@ -49,6 +49,14 @@ const (
 	CodeBadMedia     events.Code = "unsupported_media_type" // a body of a kind that is not read
 )
 
+// Codes are those that only a gateway has.
+func Codes() []events.Code {
+	return []events.Code{
+		CodeUnauthorized, CodeCrossSite, CodeNotFound, CodeBadMethod, CodeTooMany, CodeInternal, CodeStorageFull, CodeBadRequest,
+		CodeTimeout, CodeBadMedia,
+	}
+}
+
 // meanings are the titles and statuses of those codes.
 func meanings(c events.Code) (status int, title string) {
 	switch c {
