@@ -119,13 +119,19 @@ func (a *api) commands() {
 	}
 	huma.Register(a.huma, huma.Operation{
 		Method: http.MethodPost, Path: "/v1/chats/{chat}/{verb}", OperationID: "unknown-verb", Hidden: true,
-	}, func(ctx context.Context, in *struct {
-		Chat string `path:"chat"`
-		Verb string `path:"verb"`
-	}) (*answer, error) {
-		_, err := protocol.DecodeCommand(in.Verb, nil)
-		return nil, a.failed(ctx, err)
-	})
+	}, a.unknown)
+}
+
+// unknownInput is a command of a verb that nobody knows.
+type unknownInput struct {
+	Chat string `path:"chat"`
+	Verb string `path:"verb"`
+}
+
+// unknown answers it as orchestrators do.
+func (a *api) unknown(ctx context.Context, in *unknownInput) (*answer, error) {
+	_, err := protocol.DecodeCommand(in.Verb, nil)
+	return nil, a.failed(ctx, err)
 }
 
 // operation documents a command.

@@ -144,7 +144,14 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
-	<-ended
+	return cmp.Or(err, closed(<-ended))
+}
+
+// closed is why a server has ended, unless it was told to.
+func closed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
 	return err
 }
 

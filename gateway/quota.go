@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -143,12 +144,10 @@ func (l *Limited) admit(k events.Key, verb protocol.Verb) (begins bool, no *prob
 // mayBegin reports whether such a command may put a chat to work that rests. What people
 // answer is no such command: whoever is asked is never turned away.
 func mayBegin(v protocol.Verb) bool {
-	switch v {
-	case protocol.VerbSend, protocol.VerbEdit, protocol.VerbRegenerate, protocol.VerbRetry, protocol.VerbContinue, protocol.VerbCompact,
-		protocol.VerbPromote, protocol.VerbExtend:
-		return true
-	}
-	return false
+	return slices.Contains([]protocol.Verb{
+		protocol.VerbSend, protocol.VerbEdit, protocol.VerbRegenerate, protocol.VerbRetry, protocol.VerbContinue, protocol.VerbCompact,
+		protocol.VerbPromote, protocol.VerbExtend,
+	}, v)
 }
 
 // share is what the tenant has. The lock is held.

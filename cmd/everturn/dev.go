@@ -39,7 +39,7 @@ func (c *devCommand) Run(s *surroundings) error {
 		return err
 	}
 	if web != nil {
-		defer web.Close() //nolint:errcheck // for where no gateway has taken it; it closes it
+		defer web.Close() // for where no gateway has come to take it
 	}
 	server, err := c.storeFlags.start(s.ctx, s, nil)
 	if err != nil {

@@ -39,7 +39,7 @@ func (c *gatewayCommand) Run(s *surroundings) (err error) {
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, fmt.Errorf("--listen: %w", err))
 	}
-	defer listener.Close() //nolint:errcheck // for where no gateway has come to take it; it closes it
+	defer listener.Close() // for where no gateway has come to take it
 	meter, stopMeter, err := c.Meter(s.ctx)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func TestDevAnswersThisMachineOverHTTP(t *testing.T) {
 
 func TestDevListensWhereItIsToldToOrWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is at once
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestDevListensWhereItIsToldToOrWhereThereIsRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		t.Cleanup(func() { _ = l.Close() })
 		if url := webURL(l); !strings.HasPrefix(url, "http://127.0.0.1:") {
 			t.Errorf("it listens on %s", url)
 		}

@@ -2,6 +2,7 @@
 package problem
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -17,7 +18,7 @@ import (
 const ContentType = "application/problem+json"
 
 // Problem is a no to a request. Programs look at Code, people read Detail.
-type Problem struct {
+type Problem struct { //nolint:errname // the name that RFC 9457 has for it
 	Type   string      `json:"type"`             // always about:blank: Code says which problem it is
 	Title  string      `json:"title"`            // what the code means
 	Status int         `json:"status"`           // of HTTP
@@ -49,49 +50,47 @@ const (
 	CodeBadMedia     events.Code = "unsupported_media_type" // a body of a kind that is not read
 )
 
-// Codes are those that only a gateway has.
-func Codes() []events.Code {
-	return []events.Code{
-		CodeUnauthorized, CodeCrossSite, CodeNotFound, CodeBadMethod, CodeTooMany, CodeInternal, CodeStorageFull, CodeBadRequest,
-		CodeTimeout, CodeBadMedia,
+// own are what those codes mean. The titles say it in one sentence.
+func own() []events.CodeInfo {
+	return []events.CodeInfo{
+		{Code: CodeUnauthorized, HTTP: http.StatusUnauthorized, Meaning: "A token is wanted."},
+		{Code: CodeCrossSite, HTTP: http.StatusForbidden, Meaning: "Pages of other sites may not ask this."},
+		{Code: CodeNotFound, HTTP: http.StatusNotFound, Meaning: "There is nothing at this address."},
+		{Code: CodeBadMethod, HTTP: http.StatusMethodNotAllowed, Meaning: "This address does not take that method."},
+		{Code: CodeTooMany, HTTP: http.StatusTooManyRequests, Meaning: "A quota of the tenant is used up."},
+		{Code: CodeInternal, HTTP: http.StatusInternalServerError, Meaning: "The gateway has failed."},
+		{Code: CodeStorageFull, HTTP: http.StatusInsufficientStorage, Meaning: "There is no room for commands now."},
+		{Code: CodeBadRequest, HTTP: http.StatusUnprocessableEntity, Meaning: "A parameter or header is unknown, or cannot be read."},
+		{Code: CodeTimeout, HTTP: http.StatusRequestTimeout, Meaning: "The body did not arrive in time."},
+		{Code: CodeBadMedia, HTTP: http.StatusUnsupportedMediaType, Meaning: "A body of that kind is not read."},
 	}
 }
 
-// meanings are the titles and statuses of those codes.
-func meanings(c events.Code) (status int, title string) {
-	switch c {
-	case CodeUnauthorized:
-		return http.StatusUnauthorized, "A token is wanted."
-	case CodeCrossSite:
-		return http.StatusForbidden, "Pages of other sites may not ask this."
-	case CodeNotFound:
-		return http.StatusNotFound, "There is nothing at this address."
-	case CodeBadMethod:
-		return http.StatusMethodNotAllowed, "This address does not take that method."
-	case CodeTooMany:
-		return http.StatusTooManyRequests, "A quota of the tenant is used up."
-	case CodeStorageFull:
-		return http.StatusInsufficientStorage, "There is no room for commands now."
-	case CodeBadRequest:
-		return http.StatusUnprocessableEntity, "A parameter or header is unknown, or cannot be read."
-	case CodeTimeout:
-		return http.StatusRequestTimeout, "The body did not arrive in time."
-	case CodeBadMedia:
-		return http.StatusUnsupportedMediaType, "A body of that kind is not read."
-	case CodeInternal:
-		return http.StatusInternalServerError, "The gateway has failed."
+// Codes are those that only a gateway has.
+func Codes() []events.Code {
+	var list []events.Code
+	for _, info := range own() {
+		list = append(list, info.Code)
 	}
-	info := c.Info()
-	return info.HTTP, info.Meaning
+	return list
+}
+
+// about is what a code means.
+func about(c events.Code) events.CodeInfo {
+	for _, info := range own() {
+		if info.Code == c {
+			return info
+		}
+	}
+	return c.Info()
 }
 
 // New is the problem with that code.
 func New(c events.Code, detail string) Problem {
-	status, title := meanings(c)
-	if title == "" {
-		title = http.StatusText(status)
+	info := about(c)
+	return Problem{
+		Type: "about:blank", Title: cmp.Or(info.Meaning, http.StatusText(info.HTTP)), Status: info.HTTP, Code: c, Detail: detail,
 	}
-	return Problem{Type: "about:blank", Title: title, Status: status, Code: c, Detail: detail}
 }
 
 // GetStatus is its status, GetHeaders what goes along with it, and ContentType what it

@@ -218,13 +218,12 @@ func (h *house) until(what string, ask func() bool) {
 }
 
 // refuses fails the test unless the answer is a problem of that status and code.
-func (s said) refuses(t *testing.T, status int, code events.Code) problem.Problem {
+func (s said) refuses(t *testing.T, status int, code events.Code) {
 	t.Helper()
 	p := into[problem.Problem](t, s)
 	if s.status != status || p.Code != code || p.Status != status || s.header.Get("Content-Type") != problem.ContentType {
 		t.Errorf("answered %d, %s: %s; want %d with code %s", s.status, s.header.Get("Content-Type"), s.body, status, code)
 	}
-	return p
 }
 
 // Stream implements [model.Model].

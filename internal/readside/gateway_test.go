@@ -99,7 +99,8 @@ func TestWhatIsWrongWithARequestIsSaid(t *testing.T) {
 		{"GET", url + "/v2/chats", "", 404, problem.CodeNotFound, "openapi"},
 	} {
 		answer := h.ask(token, tt.method, tt.url, tt.body)
-		p := answer.refuses(t, tt.status, tt.code)
+		answer.refuses(t, tt.status, tt.code)
+		p := into[problem.Problem](t, answer)
 		if !strings.Contains(p.Detail, tt.says) || p.Title == "" {
 			t.Errorf("%s %.80s: %s; nothing says %q", tt.method, tt.url, answer.body, tt.says)
 		}

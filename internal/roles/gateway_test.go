@@ -58,8 +58,12 @@ func TestAGatewayNeedsNoOtherRights(t *testing.T) {
 		i.must(err)
 		return answer.StatusCode, string(content)
 	}
-	for status, said := 0, ""; status != http.StatusOK; {
-		if status, said = ask("GET", "/readyz", ""); ctx.Err() != nil {
+	for {
+		status, said := ask("GET", "/readyz", "")
+		if status == http.StatusOK {
+			break
+		}
+		if ctx.Err() != nil {
 			t.Fatalf("it is not ready: %s", said)
 		}
 		select {
