@@ -18,6 +18,7 @@ import (
 type listPage struct {
 	Tenant   string
 	By       string
+	LoggedIn bool // by a token, which can be forgotten
 	Query    string
 	Archived bool
 	Days     []day
@@ -44,7 +45,7 @@ const (
 func (p *Page) list(w http.ResponseWriter, r *http.Request, who identity.Identity) error {
 	asked := r.URL.Query()
 	shown := listPage{
-		Tenant: who.Tenant, By: who.By, Query: strings.TrimSpace(asked.Get("q")), Archived: asked.Get("archived") == "only",
+		Tenant: who.Tenant, By: who.By, LoggedIn: who.Token != "", Query: strings.TrimSpace(asked.Get("q")), Archived: asked.Get("archived") == "only",
 	}
 	var err error
 	if shown.Query != "" {

@@ -31,7 +31,8 @@ type call struct {
 
 	ID        events.CallID
 	Tool      string
-	Arguments string
+	Arguments string // what nobody would see stands there as its number
+	Written   string // the same, as they are
 	Edited    string // the arguments that somebody made of them
 	Short     bool   // the arguments fit on a line
 	Fields    []row  // of the arguments, where they are an object
@@ -113,15 +114,16 @@ func (b *builder) call(p *transcript.Part) *call {
 		c = &transcript.Call{Status: transcript.CallWaiting}
 	}
 	shown := &call{
-		Chat: b.page.Chat, ReadOnly: b.readOnly, ID: c.ID, Tool: p.Name, Arguments: pretty(p.Arguments), Status: c.Status,
+		Chat: b.page.Chat, ReadOnly: b.readOnly, ID: c.ID, Tool: events.VisibleText(p.Name), Written: pretty(p.Arguments), Status: c.Status,
 		Approval: c.Approval, Truncated: c.Truncated, Blob: c.Blob, Work: c.Work,
 	}
+	shown.Arguments = events.VisibleText(shown.Written)
 	shown.Short = len(shown.Arguments) <= shortChars && !strings.Contains(shown.Arguments, "\n")
 	if !shown.Short {
 		shown.Fields = fieldsOf(p.Arguments)
 	}
 	if len(c.Edited) > 0 {
-		shown.Edited = pretty(c.Edited[0].Arguments)
+		shown.Edited = events.VisibleText(pretty(c.Edited[0].Arguments))
 	}
 	shown.Label, shown.Tone = statusWords(c)
 	shown.Waits = c.Status == transcript.CallApproval
@@ -212,14 +214,15 @@ func decided(a transcript.Approval) string {
 	return what
 }
 
-// pretty is JSON with indentation where that helps; anything else as it is.
+// pretty is JSON with indentation where that helps; anything else as it is. What stands
+// inside of its strings is never changed.
 func pretty(text string) string {
-	var b bytes.Buffer
-	if !json.Valid([]byte(text)) || json.Indent(&b, []byte(text), "", "  ") != nil {
+	if len(text) <= shortChars && !strings.Contains(text, "\n") {
 		return text
 	}
-	if flat := strings.Join(strings.Fields(text), " "); len(flat) <= shortChars && !strings.Contains(b.String(), `\n`) {
-		return flat
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(text), "", "  ") != nil {
+		return text
 	}
 	return b.String()
 }
@@ -252,7 +255,7 @@ func fieldsOf(text string) []row {
 		if plain := ""; json.Unmarshal(value, &plain) == nil && string(value) != "null" {
 			shown = plain
 		}
-		fields = append(fields, row{key, shown})
+		fields = append(fields, row{events.VisibleText(key), events.VisibleText(shown)})
 	}
 	return fields
 }

@@ -74,9 +74,19 @@ export class Everturn {
 
   // cli runs a command and gives what it prints.
   async cli(...args) {
-    const env = {...this.env(), NATS_URL: this.said.url ?? this.said.nats_url};
+    const env = {...this.env(), NATS_URL: this.said.nats_url};
     const {stdout} = await promisify(execFile)(binary, args, {env, maxBuffer: 64 << 20});
     return stdout;
+  }
+
+  // gateway is another way in, which asks everybody for a token.
+  async gateway() {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const process = spawn(binary, ["gateway", "--listen", `127.0.0.1:${port}`], {env: {...this.env(), NATS_URL: this.said.nats_url}, stdio: "ignore"});
+    const gone = new Promise((done) => process.once("exit", done));
+    await until("the gateway is ready", async () => (await fetch(`${url}/readyz`).catch(() => null))?.ok);
+    return {url, stop: async () => { process.kill("SIGTERM"); await gone; }};
   }
 
   // transcript is the chat as the command line gives it.
