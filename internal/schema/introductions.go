@@ -87,6 +87,15 @@ nats service list                            # who answers queries
 | ` + "`upload`" + ` | ` + "`blob`" + `: the digest of what is stored now | ` + "`data`" + ` in base64, at most 256 KiB; of something larger the digests of its pieces in ` + "`chunks`" + `, in order, and that of the whole in ` + "`blob`" + ` |
 | ` + "`download`" + ` | ` + "`data`" + ` from an offset on, and ` + "`bytes`" + `, the size of the whole | ` + "`blob`, `offset`" + ` |
 
+Of all chats of the tenant, where projections keep a store ([PROJECTIONS.md](PROJECTIONS.md)); elsewhere they say ` + "`unavailable`" + `:
+
+| query | answers | may also hold |
+|---|---|---|
+| ` + "`chats`" + ` | a line for each chat, the one that changed last first | ` + "`after`" + `, ` + "`before`" + `: the ` + "`next`" + ` and ` + "`previous`" + ` of an answer; ` + "`limit`" + `; ` + "`owner`" + `, ` + "`status`" + `, ` + "`agent`" + `; ` + "`archived`" + `: ` + "`only`" + ` or ` + "`too`" + `; ` + "`parent`" + `, ` + "`children`" + `; ` + "`chat`" + ` and ` + "`min_rev`" + ` |
+| ` + "`search`" + ` | where the words of ` + "`text`" + ` were said, or stand in a title, with what is around them | ` + "`after`" + `, ` + "`before`" + `, ` + "`limit`" + `; ` + "`chat`" + `, ` + "`owner`" + `; ` + "`kind`" + `: ` + "`user`" + `, ` + "`assistant`" + ` or ` + "`title`" + ` |
+| ` + "`usage`" + ` | attempts, tokens and cost | ` + "`by`" + `: ` + "`day`" + `, ` + "`model`" + `, ` + "`agent`" + ` or ` + "`chat`" + `; ` + "`from`" + `, ` + "`to`" + `: days as ` + "`2026-11-30`" + `; ` + "`chat`" + `, ` + "`model`" + `, ` + "`agent`" + `; ` + "`after`" + `, ` + "`limit`" + ` |
+| ` + "`open`" + ` | what waits for somebody, what waits longest first | ` + "`kinds`" + `: of ` + "`approval`" + `, ` + "`question`" + `, ` + "`client`" + `, ` + "`budget`" + `, ` + "`failure`" + `; ` + "`chat`" + `, ` + "`owner`" + `; ` + "`after`" + `, ` + "`limit`" + ` |
+
 ` + "`min_rev`" + ` in the first two waits for that commit, for two seconds at most: name the rev of a reply to read what you
 wrote. ` + "`state`, `prompt` and `verify`" + ` read the log from its start: a chat of more than 20,000 commits or 64 MiB is refused with
 ` + "`too_large`" + `, and an answer that would be larger than 768 KiB is cut and says in ` + "`cut`" + ` what was;
