@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -28,6 +29,7 @@ import (
 	"github.com/everturn/everturn/model/script"
 	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/protocol/transcript"
 	"github.com/everturn/everturn/streams"
 	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/tools"
@@ -82,6 +84,13 @@ func start(t *testing.T, rules string) *rig {
 	<-offered
 	nc := connect(t, server)
 	r := &rig{T: t, server: server, nc: nc, client: client.New(nc, "", "")}
+	for _, query := range []string{transcript.QueryHead, transcript.QueryPage, transcript.QueryCommand} { // each begins to be answered by itself
+		for errors.Is(r.client.Query(t.Context(), query, struct{}{}, nil), client.ErrNoService) {
+			if t.Context().Err() != nil {
+				t.Fatal("nobody answers queries")
+			}
+		}
+	}
 	r.url, _ = r.gateway()
 	return r
 }

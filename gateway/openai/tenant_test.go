@@ -44,6 +44,9 @@ func TestTenantsKnowNothingOfEachOther(t *testing.T) {
 	}
 	first := as(acme, completion(user("hello")), "Everturn-Chat", "oslo")
 	other := as(globex, completion(user("hello")), "Everturn-Chat", "oslo")
+	if first.Status != http.StatusOK || other.Status != http.StatusOK {
+		t.Fatalf("answers %d %+v, %d %+v", first.Status, first.Error, other.Status, other.Error)
+	}
 	if r.messages("globex", "oslo") != 2 || r.messages("acme", "oslo") != 2 {
 		t.Errorf("one chat has both: %+v %+v", first, other)
 	}
