@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/projections/question"
@@ -16,7 +17,8 @@ import (
 // Limits of a search.
 const (
 	maxSearchWords = 16
-	snippetWords   = 24
+	bytesBefore    = 80  // of what was said, in front of what was found first
+	bytesShown     = 240 // from there on
 )
 
 // Marks around what was found, in what the file gives. No text that is kept has them.
@@ -42,7 +44,7 @@ func search(ctx context.Context, q inquiry[listing.SearchRequest]) (listing.Hits
 		within = scopeOf(events.Key{Tenant: q.tenant, Chat: q.ask.Chat})
 	}
 	text := `SELECT s.id, s.chat, c.title, s.rev, s.at, s.turn, s.kind, s.by, s.inherited,
-		snippet(words, 1, '` + markFound + `', '` + markEnd + `', '…', ` + fmt.Sprint(snippetWords) + `)
+		highlight(words, 1, '` + markFound + `', '` + markEnd + `')
 		FROM words JOIN said AS s ON s.id = words.rowid JOIN chats AS c ON c.tenant = s.tenant AND c.chat = s.chat
 		WHERE words MATCH ? AND s.tenant = ?`
 	args := []any{"scope : " + within + " AND text : (" + match + ")", q.tenant}
@@ -97,11 +99,11 @@ func hits(ctx context.Context, q inquiry[listing.SearchRequest], text string, ar
 	var list []hit
 	for rows.Next() {
 		var h hit
-		var snippet, kind string
-		if err := rows.Scan(&h.id, &h.Chat, &h.Title, &h.Rev, &h.At, &h.Turn, &kind, &h.By, &h.Inherited, &snippet); err != nil {
+		var whole, kind string
+		if err := rows.Scan(&h.id, &h.Chat, &h.Title, &h.Rev, &h.At, &h.Turn, &kind, &h.By, &h.Inherited, &whole); err != nil {
 			return nil, fmt.Errorf("index: search: %w", err)
 		}
-		h.Kind, h.Snippet = listing.Kind(kind), pieces(snippet)
+		h.Kind, h.Snippet = listing.Kind(kind), pieces(around(whole))
 		list = append(list, h)
 	}
 	return list, rows.Err()
@@ -133,6 +135,33 @@ func hitsPage(list []hit, limit int, newer, begun bool) (listing.Hits, error) {
 		a.Previous = numbers(list[0].id)
 	}
 	return a, nil
+}
+
+// around is what stands around the first thing that was found. The file could choose
+// better words, and takes the square of their number for it.
+func around(s string) string {
+	first := max(strings.Index(s, markFound), 0)
+	from := 0
+	if first > bytesBefore {
+		from = first - bytesBefore
+		for !utf8.RuneStart(s[from]) {
+			from++
+		}
+		if space := strings.IndexAny(s[from:first], " \n"); space >= 0 {
+			from += space + 1
+		}
+	}
+	shown := events.CutText(s[from:], bytesShown)
+	if len(shown) < len(s)-from {
+		if space := strings.LastIndexAny(shown, " \n"); from+space > first {
+			shown = shown[:space+1]
+		}
+		shown += "…"
+	}
+	if from > 0 {
+		shown = "…" + shown
+	}
+	return shown
 }
 
 // pieces are the parts of a snippet.

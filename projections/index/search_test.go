@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -80,6 +81,32 @@ func TestWhatIsFound(t *testing.T) {
 		_, err := asking[listing.Hits](t, x.Index, "acme", listing.QuerySearch, listing.SearchRequest{Text: text})
 		if no, ok := errors.AsType[*protocol.RefusedError](err); !ok || no.Code != events.CodeTooLarge {
 			t.Errorf("%d bytes: error %v, want too_large", len(text), err)
+		}
+	}
+}
+
+// A long message that says one word thousands of times is found as fast as others, and
+// its snippet is short, whole characters, and has the word.
+func TestAMessageThatRepeatsItselfIsFound(t *testing.T) {
+	t.Parallel()
+	l := &logs{}
+	for n, text := range []string{
+		strings.Repeat("a ", 100_000), strings.Repeat("é", 30_000) + " a", strings.Repeat("ü ö ", 5_000) + "a" + strings.Repeat(" 日本", 9_000), "a",
+	} {
+		l.write(t, named(n), noon+events.Time(n), "user:ann", created("title"), saying("i", text))
+	}
+	x := follow(t, l, t.TempDir())
+	found := ask[listing.Hits](t, x.Index, "acme", listing.QuerySearch, listing.SearchRequest{Text: "a"})
+	if len(found.Hits) != 4 {
+		t.Errorf("found %d times, want 4", len(found.Hits))
+	}
+	for _, h := range found.Hits {
+		text, marked := textIn(h), false
+		for _, p := range h.Snippet {
+			marked = marked || p.Found && p.Text == "a"
+		}
+		if !marked || len(text) > bytesShown+2*len("…") || !utf8.ValidString(text) || strings.Contains(text, events.Replacement) {
+			t.Errorf("snippet of %s: %q", h.Chat, text)
 		}
 	}
 }
