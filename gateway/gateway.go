@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/everturn/everturn/gateway/identity"
@@ -94,9 +95,31 @@ func (g *Gateway) enter(w Way) http.Handler {
 		g.metrics.watchers.Add(r.Context(), 1)
 		defer g.metrics.watchers.Add(context.WithoutCancel(r.Context()), -1)
 		ctx, cancel := untilStopped(r.Context())
-		defer cancel()
+		var looking sync.WaitGroup
+		looking.Go(func() { g.whileWelcome(ctx, cancel, r) })
+		defer func() { cancel(); looking.Wait() }()
 		w.Handler.ServeHTTP(rw, r.WithContext(ctx))
 	})
+}
+
+// lookAgain is how often the door looks again at whoever watches.
+const lookAgain = time.Second
+
+// whileWelcome ends a request that watches when its token counts no more. It returns
+// when ctx ends.
+func (g *Gateway) whileWelcome(ctx context.Context, end func(), r *http.Request) {
+	look := time.NewTicker(lookAgain)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			if _, no := g.door.who(r); no != nil && no.Code == problem.CodeUnauthorized {
+				end()
+			}
+		}
+	}
 }
 
 // counted counts what a way in answers.

@@ -1,6 +1,7 @@
 package readside_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -161,10 +162,31 @@ func TestATokenCountsUntilItIsRevokedOrExpires(t *testing.T) {
 	token := h.token("acme", "ci", "")
 	status := func(url string) int { return h.ask(token, "GET", url+"/v1/chats/none", "").status }
 	h.until("both gateways take it", func() bool { return status(first) == 404 && status(second) == 404 })
+	h.ask(token, "POST", first+"/v1/chats/watched/create", "")
+	watching, err := http.NewRequestWithContext(t.Context(), http.MethodGet, first+"/v1/chats/watched/events", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watching.Header.Set("Authorization", "Bearer "+token)
+	stream, err := http.DefaultClient.Do(watching)
+	if err != nil || stream.StatusCode != http.StatusOK {
+		t.Fatalf("who watches gets %v, %v", stream, err)
+	}
+	defer stream.Body.Close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, stream.Body)
+		ended <- err
+	}()
 	if err := h.tokens.Delete(t.Context(), streams.HashToken(token)); err != nil {
 		t.Fatal(err)
 	}
 	h.until("neither takes it", func() bool { return status(first) == 401 && status(second) == 401 })
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("who watches with it goes on")
+	}
 
 	brief := streams.NewToken()
 	soon := events.At(time.Now().Add(time.Second))
