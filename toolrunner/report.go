@@ -33,7 +33,7 @@ func (r *Runner) result(ctx context.Context, w protocol.ToolWork, t offered, end
 		Status: status, IsError: status != events.ToolOK,
 		Timing: events.ToolTiming{RanMS: end.ran.Milliseconds()}, Artifacts: made,
 	}
-	r.shape(ctx, w.Key(), &res, text)
+	r.shape(ctx, w.Key(), &res, text, shown(end.output))
 	r.metrics.call(ctx, t.labels, res)
 	return res
 }
@@ -76,14 +76,22 @@ func joined(output, text string) string {
 	return output + "\n\n" + text
 }
 
-// shape puts the text into the result: repaired, cut, and the whole stored
-// beside it when the two differ.
-func (r *Runner) shape(ctx context.Context, k events.Key, res *protocol.Result, raw string) {
+// shown is how many bytes of an output the model reads at most.
+func shown(o Output) int {
+	if o.Shown <= 0 {
+		return events.MaxResultBytes
+	}
+	return min(o.Shown, events.MaxResultBytes)
+}
+
+// shape puts the text into the result: repaired, cut to limit, and the whole
+// stored beside it when the two differ.
+func (r *Runner) shape(ctx context.Context, k events.Key, res *protocol.Result, raw string, limit int) {
 	text := events.RepairText(raw)
 	if text == "" {
 		return
 	}
-	if text == raw && len(text) <= events.MaxResultBytes {
+	if text == raw && len(text) <= limit {
 		res.Parts = []events.Part{events.Text(text)}
 		return
 	}
@@ -93,8 +101,8 @@ func (r *Runner) shape(ctx context.Context, k events.Key, res *protocol.Result, 
 		r.log.Error("the whole result of a call could not be stored", "chat", k, "call", res.Call, "error", err)
 	}
 	res.Blob = digest
-	res.Truncated = len(text) > events.MaxResultBytes
-	res.Parts = []events.Part{events.Text(events.CutMiddle(text, events.MaxResultBytes, cutMarker(len(raw), digest, stored)))}
+	res.Truncated = len(text) > limit
+	res.Parts = []events.Part{events.Text(events.CutMiddle(text, limit, cutMarker(len(raw), digest, stored)))}
 }
 
 // upload stores content, with a few tries: it is worth a wait, but a result

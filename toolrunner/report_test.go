@@ -99,6 +99,25 @@ func TestLongResultIsCutInTheMiddle(t *testing.T) {
 	}
 }
 
+// A tool may know that less of what it gives is worth reading.
+func TestAToolMayShowLessThanThereMayBe(t *testing.T) {
+	t.Parallel()
+	const few = 8 << 10
+	for size, wantCut := range map[int]bool{few: false, few + 1: true, 100 << 10: true} {
+		synctest.Test(t, func(t *testing.T) {
+			whole := strings.Repeat("a", size)
+			g := start(t, newBus(), effect(), func(context.Context, toolrunner.Call) (toolrunner.Output, error) {
+				return toolrunner.Output{Text: whole, Shown: few}, nil
+			})
+			g.settle(g.work(), 1)
+			r := g.wantResult(events.ToolOK)
+			if r.Truncated != wantCut || len(r.Parts[0].Text) > few || wantCut && g.bus.uploads[r.Blob] != whole {
+				t.Errorf("of %d bytes %d are shown, truncated %v, blob %q", size, len(r.Parts[0].Text), r.Truncated, r.Blob)
+			}
+		})
+	}
+}
+
 // Rule: S4.8.
 func TestOddBytesAreRepairedAndKept(t *testing.T) {
 	t.Parallel()

@@ -52,6 +52,10 @@ type Output struct {
 	// [events.MaxResultBytes]; the whole is then stored as it is.
 	Text string
 
+	// Shown is how many bytes of Text the model reads at most, if that should be
+	// fewer. Zero means as many as there may be.
+	Shown int
+
 	// Artifacts are kept for people, if the call succeeds: they are stored before the
 	// result is reported.
 	Artifacts []Artifact

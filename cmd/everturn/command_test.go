@@ -199,7 +199,7 @@ func TestDoctorByRole(t *testing.T) {
 	out := &buffer{written: make(chan struct{}, 1)}
 	ended := make(chan error, 1)
 	go func() {
-		s := &surroundings{ctx: ctx, stdout: out, stderr: io.Discard}
+		s := &surroundings{launcher: launcher, ctx: ctx, stdout: out, stderr: io.Discard}
 		err := s.run([]string{"server", "--auth", "--json", "--store", store, "--port", "0"})
 		cancel() // nothing more comes
 		ended <- err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/everturn/everturn/model/openai"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
+	"github.com/everturn/everturn/toolrunner/sandbox"
 )
 
 // commands checks the way of a command, from the stream over an orchestrator
@@ -194,7 +196,19 @@ func reach(ctx context.Context, base string) error {
 	return response.Body.Close()
 }
 
-// sandbox is for tools that run commands, of which there are none yet.
-func (d *doctor) sandbox(context.Context) {
-	d.ok("sandbox", "not needed: no built-in tool runs a command")
+// sandbox checks whether commands that tools run can be held on this machine.
+// A runner elsewhere finds out by itself, when it starts.
+func (d *doctor) sandbox(ctx context.Context) {
+	folder, err := os.MkdirTemp("", "everturn-doctor-")
+	if err != nil {
+		d.warn("sandbox", err.Error(), "")
+		return
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // an empty folder for temporary things
+	box, err := sandbox.Open(ctx, d.s.launcher, sandbox.Config{Workspace: folder})
+	if err != nil {
+		d.warn("sandbox", err.Error(), "run tool runners with --commands on another machine; --sandbox=off runs commands without one")
+		return
+	}
+	d.ok("sandbox", "commands can be held on this machine: %s", strings.Join(box.Layers(), ", "))
 }

@@ -26,6 +26,7 @@ import (
 type everythingFlags struct {
 	models.Source
 	cli.MetricsFlags
+	tools.CommandConfig
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
 	Write     bool   `default:"true" negatable:"" help:"Also offer write_file, which writes files of that folder: each call waits until somebody approves it, unless the chat's mode is full. --no-write if not."`
@@ -62,6 +63,11 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	if f.Write {
 		tooling = append(tooling, tools.WriteFile(workspace))
 	}
+	commands, err := f.CommandConfig.Open(ctx, s.launcher, f.Workspace)
+	if err != nil {
+		return nil, errors.Join(err, workspace.Close())
+	}
+	tooling = append(tooling, commands...)
 	log := s.log.Logger(s.stderr)
 	meter, stopMeter, err := f.Meter(ctx)
 	if err != nil {

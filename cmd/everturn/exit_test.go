@@ -217,5 +217,5 @@ func TestEveryBadValueIsUsage(t *testing.T) {
 			tries = append(tries, slices.Concat(chats[name], flags))
 		}
 	}
-	clitest.BadUsage(t, run, tries)
+	clitest.BadUsage(t, launched, tries)
 }

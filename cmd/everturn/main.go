@@ -11,13 +11,19 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/everturn/everturn/internal/cli"
+	"github.com/everturn/everturn/toolrunner/sandbox"
 )
 
 const description = "Durable AI chats on NATS JetStream. `everturn run TEXT` shows one turn; `everturn dev` starts everything and stays."
 
 const name = "everturn"
 
-func main() { cli.Main(name, cli.ServiceHeadroom, run) }
+func main() {
+	launcher := sandbox.Enter()
+	cli.Main(name, cli.ServiceHeadroom, func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+		return run(ctx, launcher, args, stdout, stderr)
+	})
+}
 
 // grammar is every command with its flags.
 type grammar struct {
@@ -97,6 +103,8 @@ type surroundings struct {
 	// called: for a command that does more than end.
 	signals func() (received <-chan os.Signal, stop func())
 
+	launcher sandbox.Launcher // of commands that tools run
+
 	called string        // how: what a person can type in front of a command
 	parsed *kong.Context // what was typed
 }
@@ -109,8 +117,8 @@ func signals() (received <-chan os.Signal, stop func()) {
 
 // run is the whole command but for the end of the process, which it leaves to its
 // caller.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	s := &surroundings{ctx: ctx, stdin: os.Stdin, stdout: stdout, stderr: stderr, signals: signals, called: os.Args[0]}
+func run(ctx context.Context, launcher sandbox.Launcher, args []string, stdout, stderr io.Writer) error {
+	s := &surroundings{ctx: ctx, stdin: os.Stdin, stdout: stdout, stderr: stderr, signals: signals, called: os.Args[0], launcher: launcher}
 	return s.run(args)
 }
 

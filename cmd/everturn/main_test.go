@@ -4,10 +4,16 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/everturn/everturn/toolrunner/sandbox"
 )
+
+// The launcher of these tests, set once before any of them.
+var launcher sandbox.Launcher
 
 // TestMain takes away what whoever runs the tests has set for themselves.
 func TestMain(m *testing.M) {
+	launcher = sandbox.Enter()
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		for _, prefix := range []string{"EVERTURN_", "NATS_", "ANTHROPIC_", "OPENAI_"} {

@@ -212,7 +212,7 @@ func TestWhy(t *testing.T) {
 func TestBadUsageOfHistories(t *testing.T) {
 	t.Parallel()
 	text := written(t, "text.jsonl", "no log")
-	clitest.BadUsage(t, run, [][]string{
+	clitest.BadUsage(t, launched, [][]string{
 		{"replay", "a.b"},
 		{"replay", "c1", "--all"},
 		{"replay", "--file", text + ".none"},

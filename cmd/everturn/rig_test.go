@@ -60,7 +60,7 @@ func devWith(t *testing.T, flags ...string) *laptop {
 	var running sync.WaitGroup
 	running.Go(func() {
 		var stderr bytes.Buffer
-		s := &surroundings{ctx: ctx, stdout: write, stderr: &stderr}
+		s := &surroundings{launcher: launcher, ctx: ctx, stdout: write, stderr: &stderr}
 		if err := s.run(append([]string{"dev", "--json", "--store", t.TempDir(), "--port", "0"}, flags...)); err != nil {
 			t.Errorf("dev: %v\n%s", err, &stderr)
 		}
@@ -95,6 +95,11 @@ func (b *laptop) command(stdin string, args ...string) ran {
 	return command(b.T, strings.NewReader(stdin), nil, append(args, "--server", b.url)...)
 }
 
+// launched is run, in a process that copies of hold commands.
+func launched(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	return run(ctx, launcher, args, stdout, stderr)
+}
+
 // command runs a command as main would.
 func command(t *testing.T, stdin io.Reader, signals chan os.Signal, args ...string) ran {
 	t.Helper()
@@ -105,7 +110,7 @@ func command(t *testing.T, stdin io.Reader, signals chan os.Signal, args ...stri
 func commandInto(t *testing.T, out, errs *buffer, stdin io.Reader, signals chan os.Signal, args ...string) ran {
 	t.Helper()
 	s := &surroundings{
-		ctx: t.Context(), stdin: stdin, stdout: out, stderr: errs,
+		launcher: launcher, ctx: t.Context(), stdin: stdin, stdout: out, stderr: errs,
 		signals: func() (<-chan os.Signal, func()) { return signals, func() {} },
 	}
 	err := s.run(args)

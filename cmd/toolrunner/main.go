@@ -10,6 +10,7 @@ import (
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/toolrunner"
+	"github.com/everturn/everturn/toolrunner/sandbox"
 	"github.com/everturn/everturn/toolrunner/tools"
 )
 
@@ -18,12 +19,18 @@ const (
 	description = "Executes tools for Everturn: takes calls of one group, asks for a licence before each, and reports what came of it."
 )
 
-func main() { cli.Main(name, cli.RunnerHeadroom, run) }
+func main() {
+	launcher := sandbox.Enter()
+	cli.Main(name, cli.RunnerHeadroom, func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+		return run(ctx, launcher, args, stdout, stderr)
+	})
+}
 
 // grammar is every flag of the command.
 type grammar struct {
 	cli.Service
 	toolrunner.Config
+	tools.CommandConfig
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
 	Write     bool   `help:"Also offer write_file, which writes files of that folder: each call waits until somebody approves it, unless the chat's mode is full."`
@@ -32,7 +39,7 @@ type grammar struct {
 
 // run is the whole command but for the end of the process, which it leaves to its
 // caller.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+func run(ctx context.Context, launcher sandbox.Launcher, args []string, stdout, stderr io.Writer) (err error) {
 	var g grammar
 	if _, err := cli.Parse(&g, name, description, args, stdout, stderr); err != nil {
 		return err
@@ -49,6 +56,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if g.Ledger != "" {
 		offered = append(offered, tools.AppendLedger(g.Ledger), tools.Wait())
 	}
+	commands, err := g.CommandConfig.Open(ctx, launcher, g.Workspace)
+	if err != nil {
+		return err
+	}
+	offered = append(offered, commands...)
 	return g.Serve(ctx, name, stderr, func(r cli.Running) error {
 		g.Config.Log, g.Config.Meter, g.Config.Tracer = r.Log, r.Meter, r.Tracer
 		return parts.Domain(g.JSDomain).RunTools(ctx, r.NATS, g.Config, offered)
