@@ -2,9 +2,12 @@ package sandbox_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,6 +24,28 @@ func want(args []string) error {
 		Argv: []string{args[3], "attempt", "deaf", args[1]}, Output: os.Stdout,
 	})
 	return err
+}
+
+// held runs one attempt in a sandbox, as whoever runs this process.
+func heldAttempt(args []string) error {
+	box, err := sandbox.Open(context.Background(), launcher, sandbox.Config{Workspace: args[0], Read: []string{filepath.Dir(self0())}})
+	if err != nil {
+		return err
+	}
+	fmt.Println(box.Layers())
+	_, err = box.Run(context.Background(), sandbox.Command{Argv: append([]string{self0(), "attempt"}, args[1:]...), Output: os.Stdout})
+	if err == nil {
+		err = errors.New("see above")
+	}
+	return err
+}
+
+func self0() string {
+	path, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	return path
 }
 
 // startWanting starts a process that wants a command, and returns when that runs.

@@ -214,7 +214,7 @@ func TestNoPrivilegeCanBeHad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, plan := range []*sandbox.Sandbox{box, box.AsRoot()} {
+	for _, plan := range everyPlan(box) {
 		for _, name := range []string{
 			"setuid file", "setuid at once", "trace", "mount", "unshare", "clone", "join", "capability", "device", "chroot",
 			"kernel setting", "kernel calls", "foreign calls", "kill",
@@ -248,7 +248,7 @@ func TestNothingLeaksIn(t *testing.T) {
 	p.isReal(free, "files of init", me)
 	p.isReal(free, "others", me)
 	p.isReal(free, "descriptors")
-	for _, plan := range []*sandbox.Sandbox{box, box.AsRoot()} {
+	for _, plan := range everyPlan(box) {
 		p.isHeld(plan, "environment")
 		p.isHeld(plan, "descriptors")
 		p.isHeld(plan, "others", me)

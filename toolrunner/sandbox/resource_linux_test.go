@@ -95,14 +95,11 @@ const soon = 10 * time.Second
 func TestNothingSurvivesItsCall(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"daemon", "session", "stopped", "crowd"} {
-		for _, plan := range []string{"mapped", "root"} {
-			t.Run(name+" "+plan, func(t *testing.T) {
+		for plan := range plansHere() {
+			t.Run(fmt.Sprint(name, plan), func(t *testing.T) {
 				t.Parallel()
 				p := newPlace(t)
-				box := p.box(nil)
-				if plan == "root" {
-					box = box.AsRoot()
-				}
+				box := everyPlan(p.box(nil))[plan]
 				began := time.Now()
 				out, result := p.run(box, sandbox.Command{}, name, mark(t))
 				if !strings.Contains(out, escaped) { // here it means that it left somebody behind
@@ -135,14 +132,11 @@ func (s *signalled) Write(b []byte) (int, error) {
 
 func TestACommandThatDoesNotListenIsKilled(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"mapped", "root", "off"} {
-		t.Run(how, func(t *testing.T) {
+	for plan := range plansHere() + 1 {
+		t.Run(fmt.Sprint(plan), func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			box := p.box(func(c *sandbox.Config) { c.Off = how == "off" })
-			if how == "root" {
-				box = box.AsRoot()
-			}
+			box := append(everyPlan(p.box(nil)), p.box(off))[plan]
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &signalled{word: "deaf", seen: make(chan struct{})}
