@@ -29,7 +29,7 @@ func foreignCalls([]string) error {
 	start := &page[0]
 	entry := unsafe.Pointer(&start)
 	call := *(*func() int64)(unsafe.Pointer(&entry))
-	if got := int32(call()); got != int32(os.Getpid()) { //nolint:gosec // the kernel's answer has 32 bits
+	if got := int32(call()); got != int32(os.Getpid()) { // the kernel's answer has 32 bits
 		return fmt.Errorf("answered with %d", got)
 	}
 	return nil

@@ -28,7 +28,7 @@ func attempts() map[string]func(args []string) error {
 		"processes": processes, "threads": threads, "memory": memory, "memory of many": memoryOfMany, "shared memory": sharedMemory,
 		"nameless file": namelessFile, "file": file, "many descriptors": manyDescriptors, "spin": spin,
 		"daemon": daemon, "deaf": deaf, "session": session, "stopped": stopped, "crowd": crowd, "sit": sit,
-		"want": want, "held": heldAttempt, "me": me, "interactive": interactive, "terminal": terminal, "print": printMuch, "loop back": loopBack,
+		"want": want, "held": heldAttempt, "me": me, "see": see, "list": list, "interactive": interactive, "terminal": terminal, "print": printMuch, "loop back": loopBack,
 	}
 }
 
@@ -242,7 +242,7 @@ func descriptors([]string) error {
 func filesOfInit(args []string) error {
 	var errs []error
 	for _, what := range []string{"environ", "mem", "maps", "cmdline", "fd/3", "fd/4", "root/etc/shadow", "cwd/etc/shadow"} {
-		path := filepath.Join("/proc", args[0], what)
+		path := "/proc/" + args[0] + "/" + what
 		f, err := os.Open(path)
 		if err == nil {
 			content := make([]byte, 1<<16)
@@ -255,13 +255,24 @@ func filesOfInit(args []string) error {
 		errs = append(errs, err)
 	}
 	for _, what := range []string{"exe", "root", "cwd", "fd/0", "fd/1", "fd/3", "fd/4"} {
-		_, err := os.Readlink(filepath.Join("/proc", args[0], what))
+		_, err := os.Readlink("/proc/" + args[0] + "/" + what)
 		if err == nil {
 			return nil
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// see asks only whether something is there.
+func see(args []string) error {
+	_, err := os.Stat(args[0])
+	return err
+}
+
+func list(args []string) error {
+	_, err := os.ReadDir(args[0])
+	return err
 }
 
 // me writes a file, and tells as whom.
@@ -274,7 +285,7 @@ func me([]string) error {
 
 // others looks for processes that are not of this command.
 func others(args []string) error {
-	if _, err := os.Stat(filepath.Join("/proc", args[0], "status")); err == nil {
+	if _, err := os.Stat("/proc/" + args[0] + "/status"); err == nil {
 		return nil
 	}
 	pid, err := strconv.Atoi(args[0])

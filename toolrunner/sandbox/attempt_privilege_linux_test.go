@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -89,7 +88,7 @@ func cloneUser([]string) error {
 func joinNamespace([]string) error {
 	var errs []error
 	for _, name := range []string{"user", "mnt", "net", "pid"} {
-		f, err := os.Open(filepath.Join("/proc/1/ns", name))
+		f, err := os.Open("/proc/1/ns/" + name)
 		if err == nil {
 			err = unix.Setns(int(f.Fd()), 0)
 		}
@@ -108,7 +107,7 @@ func capability([]string) error {
 }
 
 func device([]string) error {
-	disk := int(unix.Mkdev(8, 0)) //nolint:gosec // a small number
+	disk := int(unix.Mkdev(8, 0))
 	return everyOne([]error{unix.Mknod("disk", unix.S_IFBLK|0o600, disk), unix.Mknod("/tmp/mem", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 1)))})
 }
 
@@ -141,7 +140,7 @@ func kernelCalls([]string) error {
 	} {
 		_, _, errno := syscall.Syscall6(number, 0, 0, 0, 0, 0, 0)
 		if errno != unix.EPERM && errno != unix.ENOSYS {
-			return nil
+			return nil //nolint:nilerr // the kernel has looked at it: that is what must not be
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", name, errno))
 	}

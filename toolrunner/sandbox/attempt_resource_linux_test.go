@@ -146,7 +146,7 @@ func manyDescriptors(args []string) error {
 }
 
 func spin([]string) error {
-	for began := time.Now(); time.Since(began) < enough; { //nolint:revive // this is what it is for
+	for began := time.Now(); time.Since(began) < enough; { // this is what it is for
 	}
 	return nil
 }

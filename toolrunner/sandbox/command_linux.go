@@ -110,11 +110,11 @@ func (l Limits) apply() error {
 		{unix.RLIMIT_CORE, 0},
 		{unix.RLIMIT_MEMLOCK, 64 << 10},
 		{unix.RLIMIT_MSGQUEUE, 64 << 10},
-		{unix.RLIMIT_NPROC, uint64(l.Processes)},  //nolint:gosec // positive
-		{unix.RLIMIT_FSIZE, uint64(l.FileSize)},   //nolint:gosec // positive
-		{unix.RLIMIT_NOFILE, uint64(l.OpenFiles)}, //nolint:gosec // positive
+		{unix.RLIMIT_NPROC, uint64(l.Processes)},
+		{unix.RLIMIT_FSIZE, uint64(l.FileSize)},
+		{unix.RLIMIT_NOFILE, uint64(l.OpenFiles)},
 		{unix.RLIMIT_CPU, cpu},
-		{unix.RLIMIT_DATA, uint64(l.Memory)}, //nolint:gosec // positive
+		{unix.RLIMIT_DATA, uint64(l.Memory)},
 		{unix.RLIMIT_AS, 1 << l.AddressBits},
 	} {
 		if err := lower(limit.resource, limit.most); err != nil {

@@ -114,7 +114,7 @@ func loopback() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	defer unix.Close(fd)
 	request, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ func (o order) mount() error {
 	if err := temporary(stage, rootBytes); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Mkdir(stage+oldRoot, 0o755), os.Mkdir(stage+newRoot, 0o755)); err != nil { //nolint:gosec // of nobody's interest
+	if err := errors.Join(os.Mkdir(stage+oldRoot, 0o755), os.Mkdir(stage+newRoot, 0o755)); err != nil {
 		return err
 	}
 	if err := unix.PivotRoot(stage, stage+oldRoot); err != nil {
@@ -126,7 +126,7 @@ func (o order) fill() error {
 // kernel counts it for each world.
 func processes(l Limits) error {
 	const folder = newRoot + "/proc"
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // of nobody's interest
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
@@ -151,7 +151,7 @@ const (
 
 // temporary mounts an empty folder that lives in memory.
 func temporary(path string, bytes int64) error {
-	if err := os.MkdirAll(path, 0o755); err != nil { //nolint:gosec // of nobody's interest
+	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err
 	}
 	options := fmt.Sprintf("size=%d,nr_inodes=%d,mode=1777", bytes, maxInodes)
@@ -178,7 +178,7 @@ func show(path string, resolve bool) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(newRoot+path), 0o755); err != nil { //nolint:gosec // of nobody's interest
+	if err := os.MkdirAll(filepath.Dir(newRoot+path), 0o755); err != nil {
 		return err
 	}
 	if err := os.Symlink(to, newRoot+path); err != nil {
@@ -207,7 +207,7 @@ func bind(path string, attributes uint64) error {
 		return err
 	}
 	if info.IsDir() {
-		err = os.MkdirAll(to, 0o755) //nolint:gosec // of nobody's interest
+		err = os.MkdirAll(to, 0o755)
 	} else {
 		err = placeholder(to)
 	}
@@ -225,10 +225,10 @@ func bind(path string, attributes uint64) error {
 
 // placeholder makes an empty file to mount another one over.
 func placeholder(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // of nobody's interest
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // of nobody's interest
+	f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}

@@ -170,12 +170,10 @@ func (p plan) attributes(workspace string, network bool) *syscall.SysProcAttr {
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: inside.gid, HostID: outside.gid, Size: 1}}
 	if os.Geteuid() == 0 {
 		a.GidMappingsEnableSetgroups = true
-		a.Credential = &syscall.Credential{Uid: uint32(inside.uid), Gid: uint32(inside.gid)} //nolint:gosec // ids of the system
+		a.Credential = &syscall.Credential{Uid: uint32(inside.uid), Gid: uint32(inside.gid)}
 	}
-	for _, c := range []uintptr{
+	a.AmbientCaps = []uintptr{
 		unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE, unix.CAP_KILL, unix.CAP_DAC_OVERRIDE,
-	} {
-		a.AmbientCaps = append(a.AmbientCaps, c)
 	}
 	return a
 }

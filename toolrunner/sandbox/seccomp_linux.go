@@ -114,7 +114,7 @@ func filterCalls() error {
 func filter(table *arch.Info) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: archOffset, Size: wordBytes},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(table.ID), SkipTrue: 1}, //nolint:gosec // a number of the kernel's
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(table.ID), SkipTrue: 1},
 		bpf.RetConstant{Val: unknown},
 		bpf.LoadAbsolute{Off: numberOffset, Size: wordBytes},
 		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: x32Calls, SkipTrue: 1},
@@ -123,7 +123,7 @@ func filter(table *arch.Info) []bpf.Instruction {
 	rest := maps.Clone(table.SyscallNames)
 	judge := func(name string, verdict ...bpf.Instruction) {
 		if number, ok := rest[name]; ok {
-			program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(number), SkipTrue: uint8(len(verdict))}) //nolint:gosec // a few
+			program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(number), SkipTrue: uint8(len(verdict))})
 			program = append(program, verdict...)
 			delete(rest, name)
 		}
@@ -146,13 +146,13 @@ func filter(table *arch.Info) []bpf.Instruction {
 // verdict ends with one, whatever the arguments are.
 func (c condition) verdict() (program []bpf.Instruction) {
 	for i, t := range c.tests {
-		toAllowed := 2*(len(c.tests)-i-1) + 1                                                                                   // over the other tests and the no
-		program = append(program, low(t.argument), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: t.bits, SkipFalse: uint8(toAllowed)}) //nolint:gosec // a few
+		toAllowed := 2*(len(c.tests)-i-1) + 1 // over the other tests and the no
+		program = append(program, low(t.argument), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: t.bits, SkipFalse: uint8(toAllowed)})
 	}
 	if len(c.tests) == 0 {
 		program = append(program, low(c.argument))
 		for i, value := range c.only {
-			program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipTrue: uint8(len(c.only) - i)}) //nolint:gosec // a few
+			program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipTrue: uint8(len(c.only) - i)})
 		}
 	}
 	return append(program, bpf.RetConstant{Val: forbidden}, bpf.RetConstant{Val: allowed})
@@ -177,7 +177,7 @@ func load(program []bpf.Instruction) error {
 	for i, r := range raw {
 		all[i] = syscall.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
-	whole := syscall.SockFprog{Len: uint16(len(all)), Filter: &all[0]} //nolint:gosec // the kernel takes 4096 at most, and says so
+	whole := syscall.SockFprog{Len: uint16(len(all)), Filter: &all[0]} // the kernel takes 4096 at most, and says so
 	_, _, errno := syscall.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&whole)))
 	runtime.KeepAlive(all)
 	if errno != 0 {

@@ -63,13 +63,22 @@ func TestNoPrivilegeIsNeeded(t *testing.T) {
 	if err := os.Chown(p.workspace, someUser, someGroup); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(p.secret, 0o644); err != nil { //nolint:gosec // so that nothing but the sandbox keeps it
+	if err := os.Chmod(p.secret, 0o644); err != nil { // so that nothing but the sandbox keeps it
 		t.Fatal(err)
 	}
 	program := filepath.Join(copyOfSelf(t), "program")
 	for _, try := range [][]string{
-		{"read", p.secret}, {"dial", "tcp", "127.0.0.1:1"}, {"unshare"}, {"mount"}, {"trace"}, {"setuid file"}, {"environment"},
-		{"socket", "1", "1"}, {"others", "999999999"}, {"foreign calls"}, {"me"},
+		{"read", p.secret},
+		{"dial", "tcp", "127.0.0.1:1"},
+		{"unshare"},
+		{"mount"},
+		{"trace"},
+		{"setuid file"},
+		{"environment"},
+		{"socket", "1", "1"},
+		{"others", "999999999"},
+		{"foreign calls"},
+		{"me"},
 	} {
 		cmd := exec.CommandContext(t.Context(), program, append([]string{"attempt", "held", p.workspace}, try...)...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: someUser, Gid: someGroup}}
@@ -85,7 +94,7 @@ func TestNoPrivilegeIsNeeded(t *testing.T) {
 func open(t *testing.T, folders ...string) {
 	t.Helper()
 	for _, folder := range folders {
-		if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // folders of a test
+		if err := os.Chmod(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +109,7 @@ func copyOfSelf(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "program"), content, 0o755); err != nil { //nolint:gosec // to be run
+	if err := os.WriteFile(filepath.Join(folder, "program"), content, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return folder

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -46,7 +45,7 @@ func usage() (threads int, memory int64) {
 		if pid, err := strconv.Atoi(name); err != nil || pid == 1 {
 			continue
 		}
-		status, err := os.ReadFile(filepath.Join("/proc", name, "status"))
+		status, err := os.ReadFile("/proc/" + name + "/status")
 		if err != nil {
 			continue // it has ended
 		}
