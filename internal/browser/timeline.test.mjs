@@ -130,6 +130,11 @@ test("on a narrow screen nothing is cut off", async () => {
     const [width, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.ok(width <= room, `${name} is ${width} wide where there is room for ${room}`);
   }
+  await page.goto(`${everturn.url}/c/${chat}`);
+  await until("the end of the conversation is in view", () => page.evaluate(() => {
+    const at = (selector) => document.querySelector(selector).getBoundingClientRect();
+    return at('[data-turn="3"]').bottom <= at("#composer").top + 1 && Math.abs(at("#composer").bottom - innerHeight) < 40;
+  }));
 });
 
 test("a new chat is in the list, and is found by its words", async () => {

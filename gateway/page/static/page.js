@@ -93,11 +93,15 @@ if (stream) {
   });
 }
 
-// The end of a chat stays in view for whoever was there.
+// The end of a chat stays in view for whoever was there. What stands below the
+// conversation on a narrow screen is not its end.
+const talk = document.querySelector("main.talk");
+const beyond = () => talk.getBoundingClientRect().bottom - innerHeight;
 let atEnd = true;
-const end = () => document.documentElement.scrollHeight - innerHeight - scrollY;
-addEventListener("scroll", () => { atEnd = end() < 120; }, {passive: true});
-function follow() { if (stream && atEnd) scrollTo(0, document.documentElement.scrollHeight); }
+if (talk) addEventListener("scroll", () => { atEnd = Math.abs(beyond()) < 120; }, {passive: true});
+function follow() {
+  if (talk && atEnd && beyond() > 0) scrollBy({top: beyond(), behavior: "instant"});
+}
 
 // Times in the reader's own zone.
 function localize() {
