@@ -30,6 +30,7 @@ func TestOnlyWhatIsInTheLogHasAnID(t *testing.T) {
 	}
 	body := bufio.NewReader(answer.Body)
 	s.lines(body, "id: 1", "event: commit", "data: "+string(stored[0]), "")
+	body = bufio.NewReader(s.get("acme", "?after=1").Body) // progress is for those who have come to the end
 	s.tell(protocol.FeedProgress, []byte("{\"call\":\"1.1.1\",\r\n\"i\":1,\r\"text\":\n\"x\"}"))
 	s.lines(body, "event: progress", `data: {"call":"1.1.1",`, `data: "i":1,`, `data: "text":`, `data: "x"}`, "")
 }

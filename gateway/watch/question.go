@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,8 @@ const (
 	// snapshotMessages is how many messages a page of a snapshot has at most.
 	snapshotMessages = 100
 
-	// logCommits is how many commits are read from the log at a time.
+	// logCommits is how many commits are read from the log at a time, at most: fewer
+	// where they are large.
 	logCommits = 64
 
 	// maxLogBytes is how much of them is kept until it is given, if it is more than one.
@@ -89,7 +91,8 @@ func (w *Watcher) page(ctx context.Context) (Event, error) {
 // readLog reads commits behind those that were given.
 func (w *Watcher) readLog(ctx context.Context) error {
 	known := w.chat.known()
-	question := transcript.CommitsRequest{Chat: w.chat.key.Chat, After: w.rev, Limit: logCommits}
+	limit := cmp.Or(w.chunk, logCommits/4)
+	question := transcript.CommitsRequest{Chat: w.chat.key.Chat, After: w.rev, Limit: limit}
 	var answer transcript.Commits
 	err := w.hub.ask(ctx, w.chat.key, transcript.QueryCommits, question, &answer)
 	if no, ok := errors.AsType[*protocol.RefusedError](err); ok && no.Code == events.CodeBadCommand {
@@ -107,9 +110,11 @@ func (w *Watcher) readLog(ctx context.Context) error {
 	}
 	w.failing = time.Time{}
 	bytes := 0
+	w.chunk = min(2*limit, logCommits)
 	for _, raw := range answer.Commits {
 		if bytes += len(raw); bytes > maxLogBytes && len(w.log) > 0 {
-			break // it is read again, when there is room
+			w.chunk = len(w.log)
+			break // the rest is read again, when there is room
 		}
 		w.log = append(w.log, raw)
 	}

@@ -33,6 +33,7 @@ type Watcher struct {
 	snapshot *snapshot         // that is being given
 	log      []json.RawMessage // read from the log, not yet given
 	first    *commit           // of those; nil if it was not decoded yet
+	chunk    int               // how many to read next; 0 before the first
 	failing  time.Time         // since when questions have no answer; zero if they have
 	erased   bool
 }

@@ -42,7 +42,7 @@ func (s *system) startGateway() *webGateway {
 	}
 	g := &webGateway{T: s.T, address: "http://" + l.Addr().String(), client: &http.Client{Transport: &http.Transport{}}}
 	s.Cleanup(g.client.CloseIdleConnections)
-	cfg := readside.GatewayConfig{Config: gateway.Config{
+	cfg := readside.GatewayConfig{Quotas: gateway.Quotas{Watchers: 1000}, Config: gateway.Config{
 		Listener: l, Log: slog.New(slog.DiscardHandler), Local: identity.Identity{Tenant: client.DefaultTenant, By: "user:test"},
 	}}
 	g.part = s.start("gateway", func(ctx context.Context, nc *nats.Conn) error { return readside.RunGateway(ctx, nc, cfg) })
@@ -95,6 +95,8 @@ type sseStream struct {
 	last string // id that was seen
 	stop context.CancelFunc
 
+	since time.Time // it is connected
+
 	shown  string // of the answer that is on its way
 	pieces int    // of it
 }
@@ -111,30 +113,40 @@ func (g *webGateway) get(ctx context.Context, k events.Key, query, id string) (*
 	return g.client.Do(r)
 }
 
-// watch connects; it comes again if nobody answers, as browsers do.
+// watch connects until the test ends.
 func (g *webGateway) watch(c *chat, query, id string) *sseStream {
 	c.Helper()
+	s, err := g.open(c, query, id)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(s.drop)
+	return s
+}
+
+// open connects; it comes again if nobody answers, as browsers do.
+func (g *webGateway) open(c *chat, query, id string) (*sseStream, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	c.Cleanup(cancel)
 	for {
 		answer, err := g.get(ctx, c.key, query, id)
-		switch {
-		case err != nil:
-			c.Fatal(err)
-		case answer.StatusCode == http.StatusServiceUnavailable:
-			_ = answer.Body.Close()
-			select {
-			case <-ctx.Done():
-				c.Fatal(ctx.Err())
-			case <-time.After(poll):
-			}
-			continue
-		case answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream":
-			c.Fatalf("status %d, %s", answer.StatusCode, answer.Header.Get("Content-Type"))
+		if err != nil {
+			cancel()
+			return nil, err
 		}
-		s := &sseStream{T: c.T, body: answer.Body, read: bufio.NewReader(answer.Body), last: id, stop: cancel}
-		c.Cleanup(s.drop)
-		return s
+		if answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Type") == "text/event-stream" {
+			return &sseStream{T: c.T, body: answer.Body, read: bufio.NewReader(answer.Body), last: id, stop: cancel, since: time.Now()}, nil
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusServiceUnavailable {
+			cancel()
+			return nil, fmt.Errorf("status %d, %s", answer.StatusCode, answer.Header.Get("Content-Type"))
+		}
+		select {
+		case <-ctx.Done():
+			cancel()
+			return nil, ctx.Err()
+		case <-time.After(poll):
+		}
 	}
 }
 
@@ -155,15 +167,19 @@ func (s *sseStream) next() (frame, error) {
 		field, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		switch field {
 		case "id":
-			f.id, s.last = value, value
+			f.id = value
 		case "event":
 			f.event = value
 		case "data":
 			f.data += value
 		case "":
-			if line == "\n" && f != (frame{}) {
-				return f, nil
+			if line != "\n" || f == (frame{}) {
+				continue
 			}
+			if f.id != "" { // seen is what has come as a whole
+				s.last = f.id
+			}
+			return f, nil
 		default:
 			s.Errorf("a line %q", line)
 		}

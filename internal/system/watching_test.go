@@ -37,8 +37,8 @@ func TestB43AWatcherThatComesBackGoesOnExactly(t *testing.T) {
 	s := running(t, options{})
 	g := s.startGateway()
 	c := s.chat(t, answersWith("yes"))
-	w := g.watch(c, "?after=0", "")
-	w.commits(1)
+	g.watch(c, "?after=0", "").commits(1)
+	w := g.watch(c, "?after=1", "")
 	progress := []byte(`{"call":"1.1.1","i":41,"text":"a control frame"}`)
 	if err := s.nc.Publish(protocol.FeedProgressSubject(c.key), progress); err != nil {
 		t.Fatal(err)
