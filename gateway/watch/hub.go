@@ -12,12 +12,14 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
+// How far a watcher may fall behind. One event is always kept for it: a commit may be
+// larger, of 512 KiB.
 const (
-	// MaxBehindBytes and MaxBehindEvents are how far a watcher may fall behind. One
-	// event is always kept for it: a commit may be larger, of 512 KiB.
 	MaxBehindBytes  = 256 << 10
 	MaxBehindEvents = 1024
+)
 
+const (
 	// defaultWatchers is how many watchers a hub takes.
 	defaultWatchers = 10_000
 

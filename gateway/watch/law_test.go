@@ -99,7 +99,7 @@ func TestWhateverTheFeedLosesNobodyMissesAnything(t *testing.T) {
 									return
 								}
 								cursor = s.Cursor()
-								time.Sleep(time.Duration(mine.IntN(300)) * time.Millisecond)
+								<-time.After(time.Duration(mine.IntN(300)) * time.Millisecond)
 							}
 							s.Close()
 						}
@@ -144,5 +144,5 @@ func (w *world) lose(history *chatgen.Chat, rev int, chance *rand.Rand) {
 	if chance.IntN(10) == 0 {
 		w.gap()
 	}
-	time.Sleep(time.Duration(chance.IntN(1000)) * time.Millisecond)
+	<-time.After(time.Duration(chance.IntN(1000)) * time.Millisecond)
 }

@@ -74,7 +74,7 @@ func TestAWatcher(t *testing.T) {
 			s := w.watch(h, ann, "1")
 			s.seesNothing()
 			before := w.questions("chat")
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour)
 			s.seesNothing()
 			if after := w.questions("chat"); after != before {
 				w.Errorf("the head was asked for %d times", after-before)
@@ -191,7 +191,7 @@ func TestAWatcher(t *testing.T) {
 		{"gets what a newer release wrote as it is stored", func(w *world, h *watch.Hub) {
 			w.running(ann)
 			s := w.watch(h, ann, "3")
-			body := fmt.Sprintf(`{"v":99,"tenant":"acme","chat":"ann","rev":4,"prev":"%s","news":true}`, events.Hash(w.log[ann][2].Body))
+			body := fmt.Sprintf(`{"v":99,"tenant":"acme","chat":"ann","rev":4,"prev":%q,"news":true}`, events.Hash(w.log[ann][2].Body))
 			w.log[ann] = append(w.log[ann], protocol.Stored{Sequence: 40, Body: []byte(body)})
 			w.tell(ann, protocol.FeedCommit, []byte(body))
 			e, err := s.w.Next(w.Context())
@@ -279,7 +279,7 @@ func TestAWatcher(t *testing.T) {
 			s := w.watch(h, ann, "1")
 			w.silence(true)
 			s.seesNothing()
-			time.Sleep(10 * time.Second)
+			<-time.After(10 * time.Second)
 			s.seesNothing()
 			w.silence(false)
 			s.sees("commit 2", "commit 3")
