@@ -34,7 +34,7 @@ rules:
 const (
 	loadWatchers = 500
 	loadChats    = 50
-	slowReaders  = 5
+	slowReaders  = 1
 
 	// largeChat is how many messages the chat has that the slow readers read, and how
 	// long each is: more than what lies between a gateway and a reader takes.
