@@ -109,7 +109,8 @@ func TestEveryFaultFromTheFieldIsOnThePage(t *testing.T) {
 // exists reports whether a package of that name has the test.
 func exists(t *testing.T, name, test string) bool {
 	t.Helper()
-	for _, dir := range []string{name, filepath.Join("internal", name), filepath.Join("toolrunner", name), filepath.Join("cmd", name)} {
+	for _, above := range []string{"", "internal", "toolrunner", "gateway", "projections", "cmd"} {
+		dir := filepath.Join(above, name)
 		if _, err := os.Stat(filepath.Join(root, dir)); err == nil && slices.Contains(testsIn(t, filepath.Join(root, dir)), test) {
 			return true
 		}
