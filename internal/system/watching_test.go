@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -273,7 +274,7 @@ func TestWhoWatchesAChatThatIsErasedIsToldSo(t *testing.T) {
 	for {
 		f, err := w.next()
 		if err != nil {
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				t.Error(err)
 			}
 			break
