@@ -204,7 +204,7 @@ func (d *doctor) sandbox(ctx context.Context) {
 		d.warn("sandbox", err.Error(), "")
 		return
 	}
-	defer os.RemoveAll(folder) //nolint:errcheck // an empty folder for temporary things
+	defer os.RemoveAll(folder)
 	box, err := sandbox.Open(ctx, d.s.launcher, sandbox.Config{Workspace: folder})
 	if err != nil {
 		d.warn("sandbox", err.Error(), "run tool runners with --commands on another machine; --sandbox=off runs commands without one")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -53,13 +54,18 @@ func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version strin
 	}
 	queries := service.Contents()
 	all := []map[string]projections.Query{p.Queries(), a.Queries(), projections.Unkept()}
+	var stops []func()
+	defer func() {
+		for _, stop := range slices.Backward(stops) {
+			stop()
+		}
+	}()
 	for _, begin := range kept {
 		answered, stop, err := begin(ctx, reader)
 		if err != nil {
 			return err
 		}
-		defer stop()
-		all = append(all, answered)
+		stops, all = append(stops, stop), append(all, answered)
 	}
 	for _, answered := range all {
 		for name, q := range answered {
