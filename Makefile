@@ -99,6 +99,13 @@ e2e: ## real processes, killed at bad moments; prints what it took them
 	go test -tags processes ./internal/e2e -skip '^Test(Nodes|Power|AnIndex)' -v -count=1 -timeout 30m
 	go test -tags processes ./internal/system -run '^TestS10_4_' -v -count=1
 
+# How long chats are watched under load.
+WATCH ?= 15s
+
+.PHONY: watchers
+watchers: ## 500 watchers of 50 running chats, broken off at random, and one that hardly reads; WATCH=60s for longer
+	go test -tags processes ./internal/system -run '^TestManyWatchersUnderLoad$$' -v -count=1 -timeout 20m -args -watch-for=$(WATCH)
+
 .PHONY: index
 index: ## what lists and search cost, and 50 deaths of who keeps them, at 100,000 events; about 5 min
 	go test -tags processes ./projections/index -run '^TestLoad' -v -count=1
