@@ -31,11 +31,12 @@ var writer = goldmark.New(
 	goldmark.WithRendererOptions(html.WithHardWraps(), renderer.WithNodeRenderers(util.Prioritized(plainHTML{}, 1))),
 )
 
-// markdown is the text of a model as HTML.
+// markdown is the text of a model as HTML. What would take too long to read as
+// Markdown stays the text that it is.
 func markdown(source string) template.HTML {
 	var b bytes.Buffer
-	if err := writer.Convert([]byte(source), &b); err != nil {
-		return template.HTML("<p>" + template.HTMLEscapeString(source) + "</p>")
+	if tangled(source) || writer.Convert([]byte(source), &b) != nil {
+		return template.HTML("<p class=\"text\">" + template.HTMLEscapeString(source) + "</p>")
 	}
 	return template.HTML(b.String()) // the writer escapes, and lets no HTML through
 }

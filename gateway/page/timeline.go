@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -290,18 +289,6 @@ func commitsOf(list []stored, look string) []commit {
 		shown[i] = c
 	}
 	return shown
-}
-
-// indented is JSON as people read it. Its numbers and the order of its fields stay.
-func indented(raw json.RawMessage) string {
-	if len(raw) == 0 {
-		return ""
-	}
-	var text bytes.Buffer
-	if err := json.Indent(&text, raw, "", "  "); err != nil {
-		return string(raw)
-	}
-	return text.String()
 }
 
 func summary(list []event) string {

@@ -220,11 +220,43 @@ func pretty(text string) string {
 	if len(text) <= shortChars && !strings.Contains(text, "\n") {
 		return text
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, []byte(text), "", "  ") != nil {
-		return text
+	return indented([]byte(text))
+}
+
+// maxIndents is how deep JSON may be to be indented: what is indented grows with the
+// square of that.
+const maxIndents = 100
+
+// indented is JSON as people read it; what is no JSON, or too deep, stays as it is. Its
+// numbers and the order of its fields stay.
+func indented(raw json.RawMessage) string {
+	var text bytes.Buffer
+	if tooDeep(raw) || json.Indent(&text, raw, "", "  ") != nil {
+		return string(raw)
 	}
-	return b.String()
+	return text.String()
+}
+
+// tooDeep reports whether JSON is deeper than it may be. What is no JSON may seem so.
+func tooDeep(raw []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		}
+		if depth > maxIndents {
+			return true
+		}
+	}
+	return false
 }
 
 // maxFields of an object are shown one by one; one that has more is shown as JSON.
