@@ -65,33 +65,6 @@ type note struct {
 	Tokens   string
 }
 
-// now is what happens at the end of the conversation.
-type now struct {
-	Chat     string
-	Title    string
-	ReadOnly bool
-	Head     transcript.Head
-	Running  bool
-	Reached  *reached
-	Awaits   []awaited
-	Children []transcript.Child
-}
-
-// reached is a budget that is used up.
-type reached struct {
-	Turn        int
-	Text        string
-	OfChat      bool
-	Bound       string
-	Label, Unit string
-}
-
-// awaited is a call of another chat that waits for somebody here.
-type awaited struct {
-	transcript.Awaited
-	Question *question
-}
-
 // side is what stands beside the conversation.
 type side struct {
 	Chat      string
@@ -263,41 +236,6 @@ func failure(c events.ErrorClass) string {
 	default:
 		return "The assistant could not answer"
 	}
-}
-
-func nowOf(t transcript.Page, running, readOnly bool) now {
-	n := now{Chat: t.Chat, Title: titleOf(t.Head), ReadOnly: readOnly, Head: t.Head, Running: running, Children: t.Children}
-	if r := t.Reached; r != nil {
-		n.Reached = &reached{Turn: r.Turn, OfChat: r.Scope == events.BudgetOfChat, Bound: string(r.Bound)}
-		n.Reached.Text, n.Reached.Label, n.Reached.Unit = spent(*r)
-	}
-	for _, child := range t.Children {
-		for _, a := range child.Awaits {
-			shown := awaited{Awaited: a}
-			if a.Question != nil {
-				shown.Question = questionOf(a.Chat, a.Call, a.Question, readOnly)
-			}
-			n.Awaits = append(n.Awaits, shown)
-		}
-	}
-	return n
-}
-
-// spent says which budget is used up, and what can be added to it.
-func spent(r events.BudgetReached) (text, label, unit string) {
-	of := "This turn"
-	if r.Scope == events.BudgetOfChat {
-		of = "This chat"
-	}
-	switch r.Bound {
-	case events.BoundTokens:
-		return fmt.Sprintf("%s has used %s of its %s tokens.", of, tokens(r.Spent.Tokens), tokens(r.Budget.Tokens)), "Tokens to add", "tokens"
-	case events.BoundCost:
-		return fmt.Sprintf("%s has cost %s of the %s it may.", of, money(r.Spent.CostMicros), money(r.Budget.CostMicros)), "Money to add", "money"
-	case events.BoundTime:
-		return fmt.Sprintf("%s has taken the %s it may.", of, took(r.Budget.Time())), "Minutes to add", "minutes"
-	}
-	return of + " has used up its budget.", "Tokens to add", "tokens"
 }
 
 func sideOf(t transcript.Page, readOnly bool) side {

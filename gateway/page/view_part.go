@@ -33,6 +33,8 @@ type call struct {
 	Tool      string
 	Arguments string // what nobody would see stands there as its number
 	Written   string // the same, as they are
+	Cut       bool   // they are only the beginning
+	Whole     string // where all of them are, if they are cut
 	Edited    string // the arguments that somebody made of them
 	Short     bool   // the arguments fit on a line
 	Fields    []row  // of the arguments, where they are an object
@@ -115,12 +117,15 @@ func (b *builder) call(p *transcript.Part) *call {
 	}
 	shown := &call{
 		Chat: b.page.Chat, ReadOnly: b.readOnly, ID: c.ID, Tool: events.VisibleText(p.Name), Written: pretty(p.Arguments), Status: c.Status,
-		Approval: c.Approval, Truncated: c.Truncated, Blob: c.Blob, Work: c.Work,
+		Cut: p.Truncated || p.Blob != "", Approval: c.Approval, Truncated: c.Truncated, Blob: c.Blob, Work: c.Work,
 	}
 	shown.Arguments = events.VisibleText(shown.Written)
 	shown.Short = len(shown.Arguments) <= shortChars && !strings.Contains(shown.Arguments, "\n")
 	if !shown.Short {
 		shown.Fields = fieldsOf(p.Arguments)
+	}
+	if p.Blob != "" {
+		shown.Whole = contentLink(b.page.Chat, p.Blob, "arguments.json")
 	}
 	if len(c.Edited) > 0 {
 		shown.Edited = events.VisibleText(pretty(c.Edited[0].Arguments))
