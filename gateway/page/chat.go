@@ -33,9 +33,14 @@ func (p *Page) chat(w http.ResponseWriter, r *http.Request, who identity.Identit
 	if err != nil {
 		return err
 	}
-	v := viewOf(t, nil, false)
+	return p.show(w, http.StatusOK, "chat", viewFrom(t, window, nil))
+}
+
+// viewFrom is a page of a chat as it is now, from a message on.
+func viewFrom(t transcript.Page, window int, progress map[events.CallID]string) view {
+	v := viewOf(t, progress, false)
 	v.From, v.More = window, min(len(t.Messages)+showMore, showMost)
-	return p.show(w, http.StatusOK, "chat", v)
+	return v
 }
 
 // shown is how many messages somebody wants to see.

@@ -199,11 +199,14 @@ func answerOf(f url.Values) (protocol.Body, error) {
 	return a, nil
 }
 
+// maxExtension bounds what a form adds to a budget, in its own unit.
+const maxExtension = 1e9
+
 // extensionOf is more of a budget: tokens, money or minutes.
 func extensionOf(f url.Values, turn int) (protocol.Body, error) {
 	e := protocol.Extend{V: protocol.Version, Turn: turn, Chat: f.Get("chat") != ""}
 	more, err := strconv.ParseFloat(strings.TrimSpace(f.Get("add")), 64)
-	if err != nil || more <= 0 || more > 1e9 {
+	if err != nil || !(more > 0 && more <= maxExtension) {
 		return nil, trouble{Status: http.StatusUnprocessableEntity, Title: "How much more?", Detail: "A number above 0 is wanted."}
 	}
 	switch f.Get("unit") {

@@ -19,6 +19,11 @@ const (
 	// livePause is between two looks at a chat that changes.
 	livePause = 50 * time.Millisecond
 
+	// liveShare bounds how much of the time is spent on looks: a chat that takes long to
+	// be read, or has many readers, is looked at more rarely, at least each liveRarest.
+	liveShare  = 4
+	liveRarest = 2 * time.Second
+
 	// liveBytesPerSecond bounds how fast an answer that grows is sent again and again.
 	liveBytesPerSecond = 512 << 10
 
@@ -143,9 +148,10 @@ func read(ctx context.Context, watcher Watcher, heard chan<- watch.Event) error 
 	}
 }
 
-// pause is how long to wait before the next look: longer, the more there is to send.
+// pause is how long to wait before the next look: longer, the more there is to send,
+// and the longer the newest one took.
 func (s *stream) pause() time.Duration {
-	return livePause + time.Duration(s.attempt.bytes)*time.Second/liveBytesPerSecond
+	return livePause + time.Duration(s.attempt.bytes)*time.Second/liveBytesPerSecond + min((liveShare-1)*s.took, liveRarest)
 }
 
 // hear takes what a watcher tells. A commit is not folded here: how the chat stands

@@ -21,6 +21,7 @@ type attempt struct {
 	n     int
 	parts []livePart
 	bytes int
+	full  bool // what comes next is not shown, so that no hole is
 }
 
 type livePart struct {
@@ -37,7 +38,7 @@ func (a *attempt) add(d protocol.Delta) {
 		}
 		*a = attempt{step: d.Step, n: d.Attempt}
 	}
-	if a.bytes+len(d.Text) > maxLiveBytes {
+	if a.full = a.full || a.bytes+len(d.Text) > maxLiveBytes; a.full {
 		return
 	}
 	a.bytes += len(d.Text)

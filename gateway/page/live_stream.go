@@ -22,11 +22,12 @@ type stream struct {
 	window int
 	out    outlet
 
-	rev     uint64 // that the browser shows
-	newest  uint64 // that is known of
-	stale   bool   // the chat has changed since
-	again   bool   // what the browser shows does not count any more
-	told    bool   // a tool has said something
+	rev     uint64        // that the browser shows
+	newest  uint64        // that is known of
+	stale   bool          // the chat has changed since
+	again   bool          // what the browser shows does not count any more
+	told    bool          // a tool has said something
+	took    time.Duration // by the newest look
 	view    view
 	attempt attempt
 
@@ -37,12 +38,13 @@ type stream struct {
 
 // begin finds out what a browser shows that has seen a rev, and brings it up to date.
 func (s *stream) begin(ctx context.Context) error {
-	t, err := s.page.transcript(ctx, s.key, s.window, transcript.Point{}, 0)
+	window := s.window
+	t, err := s.read(ctx, 0)
 	if err != nil {
 		return err
 	}
-	current := t.Rev == s.rev
-	s.rev, s.newest, s.view = t.Rev, t.Rev, viewOf(t, nil, false)
+	current := t.Rev == s.rev && window == s.window
+	s.rev, s.newest, s.view = t.Rev, t.Rev, viewFrom(t, s.window, nil)
 	s.sums = make(map[string][32]byte)
 	var b bytes.Buffer
 	if err := s.diff(&b); err != nil {
@@ -61,10 +63,23 @@ func (s *stream) begin(ctx context.Context) error {
 	return s.out.send("", strconv.FormatUint(s.rev, 10), b.Bytes())
 }
 
+// read is what the browser is to show, at least as of a rev. A chat that has grown too
+// long for a page loses what is oldest there, a half at once.
+func (s *stream) read(ctx context.Context, minRev uint64) (transcript.Page, error) {
+	t, err := s.page.transcript(ctx, s.key, s.window, transcript.Point{}, minRev)
+	if err != nil || t.MessageCount-s.window <= showMost {
+		return t, err
+	}
+	s.window = t.MessageCount - showMost/2
+	return s.page.transcript(ctx, s.key, s.window, transcript.Point{}, minRev)
+}
+
 // flush shows what has changed.
 func (s *stream) flush(ctx context.Context) error {
+	begun := time.Now()
+	defer func() { s.took = time.Since(begun) }()
 	if s.stale {
-		t, err := s.page.transcript(ctx, s.key, s.window, transcript.Point{}, s.newest)
+		t, err := s.read(ctx, s.newest)
 		if no, ok := errors.AsType[*protocol.RefusedError](err); ok && no.Code != events.CodeUnavailable {
 			s.farewell(no)
 			return err
@@ -74,7 +89,7 @@ func (s *stream) flush(ctx context.Context) error {
 		}
 		s.stale = t.Rev < s.newest
 		s.rev, s.told = t.Rev, true
-		s.view = viewOf(t, s.progress, false)
+		s.view = viewFrom(t, s.window, s.progress)
 	} else if s.told {
 		s.view.refresh(s.progress)
 	}
@@ -104,6 +119,7 @@ func (s *stream) flush(ctx context.Context) error {
 func (s *stream) panels() []fragment {
 	return []fragment{
 		{"head", "chat-head", s.view},
+		{"earlier", "earlier", s.view},
 		{"now", "now", s.view.Now},
 		{"queue", "queue", s.view},
 		{"side", "side", s.view.Side},

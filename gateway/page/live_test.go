@@ -1,8 +1,11 @@
 package page
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/gateway/watch"
@@ -113,4 +116,52 @@ func TestAnAnswerIsShownWhileItComes(t *testing.T) {
 	until(func(data string) bool {
 		return strings.Contains(data, `id="m-2"`) && strings.Contains(data, `<hx-partial hx-target="#live" hx-swap="innerMorph"></hx-partial>`)
 	})
+}
+
+// A page that is left open while a chat grows beyond what a page may have goes on with
+// what is new.
+func TestAPageThatGrowsTooLongLosesItsBeginning(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	texts := slices.Repeat([]string{"hello"}, showMost)
+	r.page = saidPage(3, transcript.StatusIdle, texts...)
+	next := r.stream("/c/c1/live?after=3&from=0", "")
+	next()
+	r.shows(saidPage(4, transcript.StatusIdle, append(texts, "news")...))
+	got := next()
+	last := fmt.Sprintf(`id="m-%d"`, showMost+1)
+	if !strings.Contains(got.data, last) || strings.Contains(got.data, `id="m-1"`) || !strings.Contains(got.data, "Show earlier") {
+		t.Errorf("the newest message is not there, or the oldest is: %.300q", got.data)
+	}
+	back := r.stream("/c/c1/live?after=3&from=0", "4") // with the window that it had first
+	if got := back(); !strings.Contains(got.data, all) || !strings.Contains(got.data, last) || strings.Contains(got.data, `id="m-1"`) {
+		t.Errorf("who comes back is shown something else: %.300q", got.data)
+	}
+}
+
+// Whoever answers slowly is asked rarely, but asked.
+func TestLooksTakeABoundedShareOfTime(t *testing.T) {
+	t.Parallel()
+	for _, took := range []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond} {
+		s := stream{took: took}
+		if share := float64(took) / float64(took+s.pause()); share > 1.0/liveShare {
+			t.Errorf("looks of %v take %.2f of the time", took, share)
+		}
+	}
+	if s := (stream{took: time.Hour}); s.pause() > liveRarest+livePause {
+		t.Errorf("nobody looks again before %v", s.pause())
+	}
+}
+
+// An answer that is too long to be shown while it comes ends somewhere: it has no holes.
+func TestALongAnswerIsShownWithoutHoles(t *testing.T) {
+	t.Parallel()
+	var a attempt
+	step := events.StepID{Turn: 1, Step: 1}
+	for _, text := range []string{"begin", strings.Repeat("x", maxLiveBytes), "end"} {
+		a.add(protocol.Delta{Step: step, Attempt: 1, Part: 1, Kind: kindText, Text: text})
+	}
+	if got := a.parts[0].text.String(); got != "begin" {
+		t.Errorf("it shows %.20q", got)
+	}
 }

@@ -179,7 +179,7 @@ func TestAFormThatSaysNothingUsefulIsRefusedKindly(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for verb, form := range map[string]string{
-		"approve": "call=1.2.3&decision=approve&args={", "answer": "call=1.2.3&question=a", "extend": "add=-1", "interrupt": "turn=x",
+		"approve": "call=1.2.3&decision=approve&args={", "answer": "call=1.2.3&question=a", "extend": "add=nan", "interrupt": "turn=x",
 		"erase": "", "import": "", "client-result": "",
 	} {
 		values, err := url.ParseQuery(form)

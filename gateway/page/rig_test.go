@@ -75,11 +75,15 @@ func (r *rig) Query(_ context.Context, _, name string, question, answer any) err
 	given := r.answers[name]
 	switch name {
 	case transcript.QueryPage:
-		after := question.(transcript.Request).After
+		asked := question.(transcript.Request)
 		page := r.page
 		page.Messages = nil
 		for _, m := range r.page.Messages {
-			if m.N > after {
+			if len(page.Messages) == asked.Limit {
+				page.Next = page.Messages[asked.Limit-1].N
+				break
+			}
+			if m.N > asked.After {
 				page.Messages = append(page.Messages, m)
 			}
 		}
