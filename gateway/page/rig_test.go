@@ -187,17 +187,19 @@ func (r *rig) stream(path, lastID string) func() heard {
 	return func() heard {
 		r.t.Helper()
 		var h heard
+		var data strings.Builder // an event may have a hundred thousand lines
 		for lines.Scan() {
 			field, value, _ := strings.Cut(lines.Text(), ": ")
 			switch field {
 			case "":
+				h.data = data.String()
 				return h
 			case "id":
 				h.id = value
 			case "event":
 				h.name = value
 			case "data":
-				h.data += value + "\n"
+				data.WriteString(value + "\n")
 			}
 		}
 		r.t.Fatal("the stream has ended")
