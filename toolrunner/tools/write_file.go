@@ -88,16 +88,12 @@ func (w *Workspace) replace(ctx context.Context, name string, content []byte) (f
 	if err != nil {
 		return nil, err
 	}
-	mode := fs.FileMode(newFileMode)
-	if before != nil {
-		mode = before.Mode().Perm()
-	}
 	folder := path.Dir(path.Clean(name))
 	if err := w.root.MkdirAll(folder, newFolderMode); err != nil {
 		return nil, explainWrite(name, err)
 	}
 	beside := path.Join(folder, ".everturn-"+rand.Text())
-	if err := w.create(beside, mode, content); err != nil {
+	if err := w.create(beside, before, content); err != nil {
 		return nil, errors.Join(explainWrite(name, err), w.discard(beside))
 	}
 	if err := ctx.Err(); err != nil {
@@ -117,12 +113,15 @@ func (w *Workspace) writable(name string) (fs.FileInfo, error) {
 			return nil, fmt.Errorf("%q: nothing is written below .git", name)
 		}
 	}
-	info, err := w.root.Lstat(name)
+	if strings.HasSuffix(name, "/") {
+		return nil, fmt.Errorf("%q: this is the name of a folder; name a file", name)
+	}
+	if err := w.unlinked(name); err != nil {
+		return nil, err
+	}
+	info, err := w.root.Lstat(path.Clean(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if strings.HasSuffix(name, "/") {
-			return nil, fmt.Errorf("%q: this is the name of a folder; name a file", name)
-		}
 		return nil, nil
 	case err != nil:
 		return nil, explainWrite(name, err)
@@ -136,13 +135,34 @@ func (w *Workspace) writable(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// create makes a file, and returns when its content is on the disk.
-func (w *Workspace) create(name string, mode fs.FileMode, content []byte) (err error) {
+// unlinked refuses a path that leads through a link: the file would not lie where
+// whoever approves the call reads that it does, but below .git, for one.
+func (w *Workspace) unlinked(name string) error {
+	for folder := path.Dir(path.Clean(name)); folder != path.Dir(folder); folder = path.Dir(folder) {
+		if info, err := w.root.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%q: %q is a link; name the folder itself", name, folder)
+		}
+	}
+	return nil
+}
+
+// create makes a file, and returns when its content is on the disk. It may be read and
+// written by whoever may do so with the one before, if there is one.
+func (w *Workspace) create(name string, before fs.FileInfo, content []byte) (err error) {
+	mode := fs.FileMode(newFileMode)
+	if before != nil {
+		mode = before.Mode().Perm()
+	}
 	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	if before != nil { // the umask has taken from it
+		if err := f.Chmod(mode); err != nil {
+			return err
+		}
+	}
 	if _, err := f.Write(content); err != nil {
 		return err
 	}

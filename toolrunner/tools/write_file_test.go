@@ -17,7 +17,7 @@ import (
 func TestWriteFile(t *testing.T) {
 	t.Parallel()
 	w, root := workspace(t)
-	if err := os.Chmod(filepath.Join(root, "readme.md"), 0o640); err != nil {
+	if err := os.Chmod(filepath.Join(root, "readme.md"), 0o660); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -26,7 +26,7 @@ func TestWriteFile(t *testing.T) {
 	}{
 		{"notes.txt", "hello\n", `Wrote 6 bytes to the new file "notes.txt".`, 0},
 		{"notes.txt", "", `Wrote 0 bytes to "notes.txt", in place of 6.`, 0},
-		{"readme.md", "ü", `Wrote 2 bytes to "readme.md", in place of 35.`, 0o640},
+		{"readme.md", "ü", `Wrote 2 bytes to "readme.md", in place of 35.`, 0o660},
 		{"a/b/./c.txt", "deep", `Wrote 4 bytes to the new file "a/b/./c.txt".`, 0},
 		{"src/../top.txt", "up", `Wrote 2 bytes to the new file "src/../top.txt".`, 0},
 	} {
@@ -52,9 +52,12 @@ func TestWhatIsNotWritten(t *testing.T) {
 	t.Parallel()
 	w, root := workspace(t)
 	outside := filepath.Join(filepath.Dir(root), "outside")
+	link(t, ".git", filepath.Join(root, "link-git"))
+	link(t, "src", filepath.Join(root, "link-folder"))
 	for _, path := range []string{
 		"../outside/secret.txt", "../outside/new.txt", "src/../../outside/new.txt", filepath.Join(outside, "new.txt"),
 		"link-out", "link-abs/secret.txt", "link-abs/new.txt", "link-abs/folder/new.txt", "link-in", "loop", "loop/x",
+		"link-folder/main.go", "link-git/hooks/pre-commit",
 		"src", "src/", "new/", ".", "..", "/", "pipe", "a\x00b", "readme.md/x", ".git/hooks/pre-commit", "src/.GIT/config", "",
 	} {
 		text, err := run(t.Context(), tools.WriteFile(w), encoded(t, path, "taken over"))
