@@ -37,6 +37,7 @@ type chat struct {
 	Asked   []asked   `json:"asked,omitempty"`    // attempts that are not over
 	Waiting []waiting `json:"waiting,omitempty"`  // inputs that are in no turn yet
 	Agents  []agentOf `json:"agents,omitempty"`   // of the settings of turns, the newest last
+	Spender string    `json:"spender,omitempty"`  // the agent of the newest turn, which what it uses is counted for
 	Gone    bool      `json:"gone,omitempty"`     // it is erased
 	ordinal int       // of the next thing that is said in the commit that is folded
 }
@@ -65,7 +66,7 @@ type asked struct {
 // waiting is an input that may still be changed or taken back.
 type waiting struct {
 	Input string `json:"input"`
-	ID    int64  `json:"id"` // among what was said
+	ID    int64  `json:"id"` // among what was said; 0 as long as it has no words
 }
 
 // agentOf is the agent of recorded settings.

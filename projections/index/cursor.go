@@ -57,12 +57,13 @@ func badCursor() error {
 	return question.Refuse(events.CodeBadCommand, "after, before: want a cursor that an answer to the same question named")
 }
 
-// separator parts texts in a cursor; no text that is kept has it.
+// separator stands before each text in a cursor, so that one of empty texts is not
+// empty; no text that is kept has it.
 const separator = "\x00"
 
 // texts is a cursor made of texts.
 func texts(list ...string) listing.Cursor {
-	return listing.Cursor(base64.RawURLEncoding.EncodeToString([]byte(strings.Join(list, separator))))
+	return listing.Cursor(base64.RawURLEncoding.EncodeToString([]byte(separator + strings.Join(list, separator))))
 }
 
 // parseTexts reads such a cursor, of exactly that many.
@@ -72,8 +73,8 @@ func parseTexts(c listing.Cursor, want int) ([]string, error) {
 		return nil, err
 	}
 	list := strings.Split(string(b), separator)
-	if len(list) != want {
+	if len(list) != want+1 || list[0] != "" {
 		return nil, badCursor()
 	}
-	return list, nil
+	return list[1:], nil
 }

@@ -12,7 +12,7 @@ import (
 
 // foldVersion is the number of the rules below, of what [chat] holds, and of the
 // tables: raise it with any change, and every file is built anew.
-const foldVersion = 1
+const foldVersion = 2
 
 // fold is a chat to which commits are applied, and what follows from them.
 type fold struct {
@@ -49,8 +49,8 @@ func (f *fold) apply(i item) {
 	c.Rev, c.At = i.commit.Rev, i.commit.At
 	f.rev = i.commit.Rev
 	if c.Created == 0 {
-		c.Created = i.commit.At
-		if i.commit.Cause.Kind == events.CausedByCommand {
+		c.Created, c.Status = i.commit.At, listing.StatusIdle
+		if i.commit.Rev == 1 && i.commit.Cause.Kind == events.CausedByCommand {
 			c.Owner = clean(i.commit.Cause.By, maxNameBytes)
 		}
 	}
@@ -148,7 +148,6 @@ func (f *fold) event(e events.Event) {
 // begun is the beginning of a chat.
 func (f *fold) begun(s events.Settings, title, by string) {
 	c := f.chat
-	c.Status = cmp.Or(c.Status, listing.StatusIdle)
 	c.Agent = clean(s.Agent, maxNameBytes)
 	if !f.inherited {
 		c.Owner = cmp.Or(c.Owner, clean(by, maxNameBytes))
@@ -172,6 +171,7 @@ func (f *fold) turnStarted(e events.TurnStarted) {
 	c.Status = listing.StatusRunning
 	c.TurnCount++
 	c.Agent = c.agent(e.Settings)
+	c.Spender = c.Agent
 	c.close(func(o open) bool { return o.Kind == listing.OpenFailure })
 	f.taken(e.Inputs)
 }
@@ -198,7 +198,8 @@ func (f *fold) input(e events.Event) {
 		if !c.Titled && c.Title == "" {
 			c.Title = beginning(e.Parts)
 		}
-		if id := f.say(listing.KindUser, 0, e.By, textOf(e.Parts)); id != 0 && len(c.Waiting) < maxWaiting {
+		id := f.say(listing.KindUser, 0, e.By, textOf(e.Parts))
+		if len(c.Waiting) < maxWaiting {
 			c.Waiting = append(c.Waiting, waiting{e.Input, id})
 		}
 	case events.InputEdited:

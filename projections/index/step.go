@@ -51,6 +51,9 @@ func (f *fold) ended(step events.StepID, attempt int, answered string, u events.
 		one.Unpriced = 1 // nobody knows, which is not the same as nothing
 	}
 	as := spentAs{day: day(f.at), model: cmp.Or(a.Model, answered), agent: f.chat.Agent}
+	if step.Turn > 0 { // settings that were changed meanwhile are those of the next turn
+		as.agent = f.chat.Spender
+	}
 	if f.spent == nil {
 		f.spent = make(map[spentAs]listing.Spent)
 	}

@@ -67,26 +67,28 @@ func waits(ctx context.Context, q inquiry[listing.OpenRequest]) (listing.Open, e
 		return a, fmt.Errorf("index: open: %w", err)
 	}
 	defer rows.Close()
-	var last []string
-	room := question.MaxAnswerBytes
+	var places []listing.Cursor
 	for rows.Next() {
 		var of, kind, call string
 		var item, state []byte
 		if err := rows.Scan(&of, &kind, &call, &item, &state); err != nil {
 			return a, fmt.Errorf("index: open: %w", err)
 		}
-		if room -= len(item) + maxNameBytes; len(a.Open) == limit || room < 0 && len(a.Open) > 0 {
-			a.Next = texts(last...)
-			break
-		}
 		w, err := waitsIn(state, item)
 		if err != nil {
 			return a, err
 		}
-		last = []string{strconv.FormatInt(int64(w.Since), 10), of, kind, call}
+		places = append(places, texts(strconv.FormatInt(int64(w.Since), 10), of, kind, call))
 		a.Open = append(a.Open, w)
 	}
-	return a, rows.Err()
+	if err := rows.Err(); err != nil {
+		return a, fmt.Errorf("index: open: %w", err)
+	}
+	n, err := fitting(a.Open[:min(limit, len(a.Open))])
+	if n < len(a.Open) {
+		a.Open, a.Next = a.Open[:n], places[max(n, 1)-1]
+	}
+	return a, err
 }
 
 // waitsIn is one thing that waits, in the chat that is kept so.

@@ -84,7 +84,7 @@ type Chat struct {
 	Title    string      `json:"title"`           // the beginning of the first input if nobody set one
 	Status   Status      `json:"status"`
 	Archived bool        `json:"archived,omitempty"`
-	Agent    string      `json:"agent,omitempty"` // of its newest turn, or of its settings before the first
+	Agent    string      `json:"agent,omitempty"` // of its newest turn, or of its settings if they were changed since
 	Model    string      `json:"model,omitempty"` // that was asked last
 
 	Parent *events.Parent `json:"parent,omitempty"` // the call that it works for, if it works for one
