@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/everturn/everturn/protocol"
 )
@@ -19,8 +20,39 @@ const (
 // been given.
 type fed struct {
 	item  item
-	bytes int
 	ready bool
+}
+
+// ahead counts the bytes that were read and are not in the file yet: a history that a
+// chat goes on from may be a thousand times larger than the message that names it.
+type ahead struct {
+	bytes atomic.Int64
+	fewer chan struct{} // has room for one word that there are fewer
+}
+
+func newAhead() *ahead { return &ahead{fewer: make(chan struct{}, 1)} }
+
+// add counts bytes, when fewer than maxBatchBytes are on their way; so there is always
+// one message. Only one goroutine may call it.
+func (a *ahead) add(ctx context.Context, bytes int) error {
+	for a.bytes.Load() >= maxBatchBytes {
+		select {
+		case <-a.fewer:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	a.bytes.Add(int64(bytes))
+	return nil
+}
+
+// take counts no more what is in the file.
+func (a *ahead) take(bytes int) {
+	a.bytes.Add(-int64(bytes))
+	select {
+	case a.fewer <- struct{}{}:
+	default: // it is said already
+	}
 }
 
 // feed reads the logs into a file from where it stands, until ctx ends or it cannot go
@@ -33,7 +65,7 @@ func (s *store) feed(ctx context.Context, log Log, blobs Blobs, caught func() er
 	for n, p := range known {
 		from[n] = p.sequence
 	}
-	coming := make(chan fed, maxBatch)
+	coming, ahead := make(chan fed, maxBatch), newAhead()
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(coming)
@@ -56,11 +88,14 @@ func (s *store) feed(ctx context.Context, log Log, blobs Blobs, caught func() er
 				}
 				return nil
 			}
-			return hand(fed{item: i, bytes: len(m.Body)})
+			if err := ahead.add(ctx, i.bytes); err != nil {
+				return err
+			}
+			return hand(fed{item: i})
 		}, func() error { return hand(fed{ready: true}) })
 		cancel(err)
 	})
-	err := s.drain(ctx, coming, caught)
+	err := s.drain(ctx, coming, ahead, caught)
 	cancel(err)
 	reader.Wait()
 	if err == nil || errors.Is(err, context.Canceled) {
@@ -70,7 +105,7 @@ func (s *store) feed(ctx context.Context, log Log, blobs Blobs, caught func() er
 }
 
 // drain writes what comes: as much at once as has come meanwhile.
-func (s *store) drain(ctx context.Context, coming <-chan fed, caught func() error) error {
+func (s *store) drain(ctx context.Context, coming <-chan fed, ahead *ahead, caught func() error) error {
 	for {
 		first, ok := <-coming
 		if !ok {
@@ -80,7 +115,7 @@ func (s *store) drain(ctx context.Context, coming <-chan fed, caught func() erro
 		bytes, ready := 0, false
 		take := func(f fed) {
 			if ready = ready || f.ready; !f.ready {
-				batch, bytes = append(batch, f.item), bytes+f.bytes
+				batch, bytes = append(batch, f.item), bytes+f.item.bytes
 			}
 		}
 		take(first)
@@ -98,6 +133,7 @@ func (s *store) drain(ctx context.Context, coming <-chan fed, caught func() erro
 			if err := s.apply(context.WithoutCancel(ctx), batch); err != nil { // what is begun is ended: it is bounded
 				return err
 			}
+			ahead.take(bytes)
 		}
 		if ready {
 			if err := s.finish(ctx); err != nil {

@@ -16,6 +16,7 @@ type item struct {
 
 	key     events.Key
 	hash    string
+	bytes   int               // of all that was read for it
 	commit  events.Commit     // of rev 0 if it cannot be read
 	history []events.Recorded // before the first commit of a fork or an import
 	trouble []trouble
@@ -33,7 +34,7 @@ const maxTroubleBytes = 500
 
 // read makes an item of a stored message. An error means that it can be tried again.
 func read(ctx context.Context, shard int, m protocol.Stored, blobs Blobs) (item, error) {
-	i := item{place: place{shard, m.Sequence}, hash: events.Hash(m.Body)}
+	i := item{place: place{shard, m.Sequence}, hash: events.Hash(m.Body), bytes: len(m.Body)}
 	_, k, err := protocol.ParseLogSubject(m.Subject)
 	if err != nil {
 		return i, nil //nolint:nilerr // no chat has such a subject; only an operator can have stored it
@@ -66,6 +67,7 @@ func (i *item) complete(ctx context.Context, blobs Blobs) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		i.bytes += len(raw)
 		if err == nil {
 			i.history, err = events.ReadHistory(raw)
 		}
@@ -101,7 +103,9 @@ func (i *item) attach(ctx context.Context, blobs Blobs, list []events.Event) err
 				i.setAside(fmt.Sprintf("a text that lies apart: %v", err))
 				continue
 			}
-			parts[p] = part.Attach([]byte(events.CutText(string(text), maxSaidBytes)))
+			cut := events.CutText(string(text), maxSaidBytes)
+			i.bytes += len(cut)
+			parts[p] = part.Attach([]byte(cut))
 		}
 		list[n] = events.WithParts(e, parts)
 	}

@@ -134,10 +134,7 @@ func chats(ctx context.Context, q inquiry[listing.ChatsRequest]) (listing.Chats,
 // may be one more than there is room for.
 func (sp span) page(list []ranked) (listing.Chats, error) {
 	a := listing.Chats{Chats: []listing.Chat{}}
-	slices.SortFunc(list, func(x, y ranked) int { return x.compare(y.rank) })
-	if sp.newer { // the nearest first, here as there
-		slices.Reverse(list)
-	}
+	list = sp.nearest(list)
 	more := len(list) > sp.limit
 	list = list[:min(sp.limit, len(list))]
 	for _, r := range list {
@@ -162,6 +159,18 @@ func (sp span) page(list []ranked) (listing.Chats, error) {
 		a.Previous = sp.cursor(list[0].rank)
 	}
 	return a, nil
+}
+
+// nearest are as many of some chats as the page has room for, and one more, those that
+// stand nearest to where it begins first.
+func (sp span) nearest(list []ranked) []ranked {
+	slices.SortFunc(list, func(x, y ranked) int {
+		if sp.newer {
+			return y.compare(x.rank)
+		}
+		return x.compare(y.rank)
+	})
+	return list[:min(sp.limit+1, len(list))]
 }
 
 // filter is what is asked of a chat besides its place.

@@ -55,7 +55,8 @@ func still(ctx context.Context, q inquiry[listing.ChatsRequest], sp span, where 
 }
 
 // movedSince gives the chats of a page that have moved since the list was begun, in
-// the places they had then. Those that were made since had none.
+// the places they had then, and one more if there is one. Those that were made since had
+// none. All chats of a tenant may have moved, so no more are held than twice a page.
 func movedSince(ctx context.Context, q inquiry[listing.ChatsRequest], sp span, where string, args []any) ([]ranked, error) {
 	const text = `SELECT c.shard, c.state, p.at, p.sequence FROM chats AS c LEFT JOIN places AS p ON p.tenant = c.tenant AND p.chat = c.chat
 		AND p.rev = (SELECT rev FROM places WHERE tenant = c.tenant AND chat = c.chat AND sequence <= ? ORDER BY rev DESC LIMIT 1)
@@ -84,7 +85,9 @@ func movedSince(ctx context.Context, q inquiry[listing.ChatsRequest], sp span, w
 				}
 				switch {
 				case at.Valid:
-					list = append(list, r)
+					if list = append(list, r); len(list) > 2*(sp.limit+1) {
+						list = sp.nearest(list)
+					}
 				case r.chat.Rev > maxPlaces: // nobody knows any more where it stood, if it did
 					return question.Refuse(events.CodeUnavailable, "too much has happened since the list was begun: begin anew")
 				}
