@@ -18,7 +18,7 @@ import (
 func (c *Client) Commits(ctx context.Context, chat string, after, through uint64) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		request := transcript.CommitsRequest{Chat: chat, After: after, Through: through}
-		var before events.Recorded
+		before := events.Recorded{Commit: events.Commit{Rev: after}} // its hash is not known
 		for {
 			var page transcript.Commits
 			if err := c.Query(ctx, transcript.QueryCommits, request, &page); err != nil {
@@ -47,13 +47,14 @@ func (c *Client) Commits(ctx context.Context, chat string, after, through uint64
 	}
 }
 
-// recorded reads a commit that follows another one, if that was read.
+// recorded reads a commit that follows another one, whose hash is empty if it was not
+// read.
 func (c *Client) recorded(chat string, raw []byte, before events.Recorded) (events.Recorded, error) {
 	commit, err := events.Decode(raw)
 	if err != nil {
 		return events.Recorded{}, fmt.Errorf("chat %s: %w", chat, err)
 	}
-	follows := before.Rev == 0 || commit.Rev == before.Rev+1 && commit.Prev == before.Hash
+	follows := commit.Rev == before.Rev+1 && (before.Hash == "" || commit.Prev == before.Hash)
 	if commit.Key != c.Key(chat) || !follows {
 		return events.Recorded{}, fmt.Errorf("chat %s: the commit of rev %d does not follow rev %d: the log is damaged", chat, commit.Rev, before.Rev)
 	}

@@ -68,27 +68,46 @@ func TestTheCommitsOfAChat(t *testing.T) {
 
 func TestCommitsThatDoNotFollowEachOtherAreNotGiven(t *testing.T) {
 	t.Parallel()
+	for name, tt := range map[string]struct {
+		rev, after uint64
+		given      int
+	}{
+		"the second goes on from another first": {rev: 2, after: 0, given: 1},
+		"the second is missing":                 {rev: 3, after: 0, given: 1},
+		"the first that is wanted is missing":   {rev: 3, after: 1, given: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			given, err := forged(t, tt.rev, tt.after)
+			if err == nil || given != tt.given {
+				t.Errorf("%d commits, error %v; want %d, and that the next does not follow", given, err, tt.given)
+			}
+		})
+	}
+}
+
+// forged is how many commits behind after are given of a chat whose second one is a
+// forgery that says it is of that rev.
+func forged(t *testing.T, rev, after uint64) (given int, err error) {
+	t.Helper()
 	i := install(t)
 	chat := i.create()
 	k := i.client.Key(chat)
-	forged, err := events.Encode(events.Commit{
-		ID: client.NewID(), Key: k, Rev: 2, Prev: events.Hash([]byte("another")), At: events.At(time.Now()),
+	body, err := events.Encode(events.Commit{
+		ID: client.NewID(), Key: k, Rev: rev, Prev: events.Hash([]byte("another")), At: events.At(time.Now()),
 		Cause: events.Cause{Kind: events.CausedByCommand, ID: client.NewID()}, Events: []events.Event{events.ChatArchived{}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const shards = 4
-	if _, err := i.nc.Request(protocol.LogSubject(protocol.Shard(k, shards), k), forged, 5*time.Second); err != nil {
+	if _, err := i.nc.Request(protocol.LogSubject(protocol.Shard(k, shards), k), body, 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	given := 0
-	for _, err = range i.client.Commits(t.Context(), chat, 0, 0) {
+	for _, err = range i.client.Commits(t.Context(), chat, after, 0) {
 		if err == nil {
 			given++
 		}
 	}
-	if err == nil || given != 1 {
-		t.Errorf("%d commits, error %v; want the first, and that the second does not follow it", given, err)
-	}
+	return given, err
 }
