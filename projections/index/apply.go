@@ -81,11 +81,20 @@ func (s *store) transaction(ctx context.Context, items []item) error {
 		return fmt.Errorf("index: %w", err)
 	}
 	s.advance(items)
-	if erased { // what was overwritten stands in the file's log, too
-		if _, err := s.write.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
-			return fmt.Errorf("index: %w", err)
-		}
+	if s.untidy = s.untidy || erased; s.untidy {
+		return s.tidy(ctx)
 	}
+	return nil
+}
+
+// tidy empties the log that SQLite keeps beside the file: what was erased stands in it,
+// too. As long as somebody reads what is older it cannot, and is to be called again.
+func (s *store) tidy(ctx context.Context) error {
+	var busy, pages, moved int
+	if err := s.write.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &moved); err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	s.untidy = busy != 0
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/everturn/everturn/protocol"
 )
@@ -15,6 +16,9 @@ const (
 	maxBatch      = 1_000   // messages of one transaction
 	maxBatchBytes = 8 << 20 // and their size
 )
+
+// tidyEach is between two tries to tidy up.
+const tidyEach = time.Second
 
 // fed is a message on its way into a file, or the word that all that was there has
 // been given.
@@ -104,10 +108,24 @@ func (s *store) feed(ctx context.Context, log Log, blobs Blobs, caught func() er
 	return err
 }
 
-// drain writes what comes: as much at once as has come meanwhile.
+// drain writes what comes: as much at once as has come meanwhile. What is to be tidied
+// up is, also when nothing comes.
 func (s *store) drain(ctx context.Context, coming <-chan fed, ahead *ahead, caught func() error) error {
 	for {
-		first, ok := <-coming
+		var tidy <-chan time.Time
+		if s.untidy {
+			tidy = time.After(tidyEach)
+		}
+		var first fed
+		var ok bool
+		select {
+		case first, ok = <-coming:
+		case <-tidy:
+			if err := s.tidy(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if !ok {
 			return ctx.Err()
 		}

@@ -87,6 +87,19 @@ func (d folder) file(generation int) string {
 // building is where a file is that is not whole yet.
 func (d folder) building() string { return filepath.Join(string(d), buildingName) }
 
+// tidy deletes what a build has left that was killed. Nothing that is erased meanwhile
+// would be erased there.
+func (d folder) tidy() error {
+	lock, err := d.lock(buildLock)
+	if errors.Is(err, ErrInUse) {
+		return nil // it is being built
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(removeFile(d.building()), lock.Close())
+}
+
 // removeBefore deletes the files of all numbers below that one.
 func (d folder) removeBefore(generation int) error {
 	list, err := d.generations()

@@ -105,6 +105,9 @@ func (x *Index) keep(ctx context.Context) error {
 		return err
 	}
 	defer lock.Close() // nothing was written to it
+	if err := x.folder.tidy(); err != nil {
+		return err
+	}
 	s, generation, err := x.open(ctx)
 	if err != nil {
 		return err

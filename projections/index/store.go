@@ -44,6 +44,7 @@ type store struct {
 	chats      map[events.Key]*chat // as the file has them
 	positions  atomic.Pointer[[]position]
 	complete   atomic.Bool // everything that was stored once has been read
+	untidy     bool        // what was erased may stand in the log beside the file
 }
 
 // openStore opens a file, and makes one that is not there. [errVersion] means that it
@@ -111,6 +112,9 @@ func (s *store) prepare(ctx context.Context) error {
 		if s.statements[text], err = s.write.PrepareContext(ctx, text); err != nil { //nolint:sqlclosecheck // close ends the connection
 			return err
 		}
+	}
+	if err := s.tidy(ctx); err != nil { // whoever had the file before may have been killed
+		return err
 	}
 	return s.load(ctx)
 }
