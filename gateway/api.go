@@ -27,6 +27,7 @@ type api struct {
 	chats Chats
 	log   *slog.Logger
 	wait  time.Duration // until a command is decided
+	body  time.Duration // until a command's body has arrived
 	huma  huma.API
 	ways  []Way
 }
@@ -41,7 +42,7 @@ const (
 
 // newAPI makes the operations. Its ways are to be entered through the door.
 func newAPI(cfg Config) *api {
-	a := &api{chats: cfg.Chats, log: cfg.Log, wait: cfg.CommandWait}
+	a := &api{chats: cfg.Chats, log: cfg.Log, wait: cfg.CommandWait, body: cfg.BodyWait}
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	a.huma = humago.New(a, huma.Config{
 		OpenAPI: &huma.OpenAPI{

@@ -143,7 +143,7 @@ func (a *api) operation(t told, path, id, summary string) huma.Operation {
 	o := huma.Operation{
 		Method: http.MethodPost, Path: path, OperationID: id, Summary: summary, DefaultStatus: status,
 		Responses:    responses[Outcome](a, status, description),
-		MaxBodyBytes: protocol.MaxCommandBytes + 1, BodyReadTimeout: bodyTime, SkipValidateBody: true,
+		MaxBodyBytes: protocol.MaxCommandBytes + 1, BodyReadTimeout: a.body, SkipValidateBody: true,
 	}
 	o.Responses["202"] = &huma.Response{
 		Description: "It is stored, and is not decided yet.",

@@ -43,6 +43,14 @@ type Config struct {
 	// Default: [DefaultStopWait].
 	StopWait time.Duration
 
+	// BodyWait is how long the body of a request may take to arrive, but for those that
+	// may be large. Default: [DefaultBodyWait].
+	BodyWait time.Duration
+
+	// AnswerWait is how long a client may take to accept an answer; one that goes on for
+	// longer bounds each piece. Default: [DefaultAnswerWait].
+	AnswerWait time.Duration
+
 	Log   *slog.Logger // default: nothing is logged
 	Meter metric.Meter // default: nothing is counted
 }
@@ -63,11 +71,12 @@ var ErrNoToken = errors.New("this token does not count: it was never made, was r
 const (
 	DefaultStopWait    = 10 * time.Second
 	DefaultCommandWait = 30 * time.Second
+	DefaultBodyWait    = 15 * time.Second
+	DefaultAnswerWait  = 2 * time.Minute
 
-	headerTime     = 5 * time.Second  // for the header of a request to arrive
-	bodyTime       = 15 * time.Second // for the body of a command
-	uploadTime     = 2 * time.Minute  // for content
-	idleTime       = 2 * time.Minute  // between two requests of a connection
+	headerTime     = 5 * time.Second // for the header of a request to arrive
+	uploadTime     = 2 * time.Minute // for content
+	idleTime       = 2 * time.Minute // between two requests of a connection
 	maxHeaderBytes = 64 << 10
 )
 
@@ -80,6 +89,12 @@ func (cfg Config) withDefaults() (Config, error) {
 	}
 	if cfg.CommandWait == 0 {
 		cfg.CommandWait = DefaultCommandWait
+	}
+	if cfg.BodyWait == 0 {
+		cfg.BodyWait = DefaultBodyWait
+	}
+	if cfg.AnswerWait == 0 {
+		cfg.AnswerWait = DefaultAnswerWait
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

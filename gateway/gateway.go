@@ -45,7 +45,7 @@ func New(cfg Config) (*Gateway, error) {
 	for _, w := range g.all {
 		mux.Handle(w.Pattern, g.counted(w, g.enter(w)))
 	}
-	g.handler = named(traced(g.caught(found(mux))))
+	g.handler = g.patient(named(traced(g.caught(found(mux)))))
 	return g, nil
 }
 

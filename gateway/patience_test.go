@@ -1,0 +1,148 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/gateway/identity"
+	"github.com/everturn/everturn/protocol"
+)
+
+// tooLong is longer than anything here may take.
+const tooLong = 20 * time.Second
+
+// undecided are chats in which nobody decides anything.
+type undecided struct{ Chats }
+
+func (undecided) Command(ctx context.Context, _ events.Key, _, _ string, _ protocol.Body) (protocol.Reply, error) {
+	<-ctx.Done()
+	if cause := context.Cause(ctx); cause != context.DeadlineExceeded {
+		return protocol.Reply{}, cause
+	}
+	return protocol.Reply{}, ErrUndecided
+}
+
+// served starts a gateway and gives its address.
+func served(t *testing.T, cfg Config) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Listener, cfg.StopWait = listener, 10*time.Millisecond
+	cfg.Tokens = known{"evt_acme": {Tenant: "acme"}}
+	if cfg.Chats == nil {
+		cfg.Chats = Limit(undecided{}, Quotas{}, nil)
+	}
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = g.Run(ctx) }) // how it ends is not what is asked here
+	t.Cleanup(func() { stop(); running.Wait() })
+	return listener.Addr().String()
+}
+
+// dial connects as a client that does what it likes.
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(tooLong)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestABodyThatNeverComesHoldsNothing(t *testing.T) {
+	t.Parallel()
+	address := served(t, Config{
+		BodyWait: 50 * time.Millisecond,
+		Ways: []Way{{Pattern: "POST /v1/test", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.ReadAll(r.Body)
+		})}},
+	})
+	for _, tt := range []struct{ name, path, header string }{
+		{"of who is turned away", "/v1/chats", ""},
+		{"of a form to log in", "/login", "Content-Type: application/x-www-form-urlencoded\r\n"},
+		{"of a command", "/v1/chats/oslo/send", "Authorization: Bearer evt_acme\r\nContent-Type: application/json\r\n"},
+		{"of any way in", "/v1/test", "Authorization: Bearer evt_acme\r\n"},
+		{"of an address that is none", "/nowhere", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := dial(t, address)
+			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: chats.example\r\n%sContent-Length: 100\r\n\r\n{", tt.path, tt.header)
+			answer, err := io.ReadAll(c)
+			if err != nil {
+				t.Errorf("the connection is still there: %v, after %q", err, answer)
+			}
+		})
+	}
+}
+
+func TestACommandMayBeDecidedLaterThanItsBodyMayArrive(t *testing.T) {
+	t.Parallel()
+	address := served(t, Config{BodyWait: 20 * time.Millisecond, CommandWait: 300 * time.Millisecond})
+	for _, tt := range []struct{ name, verb, body string }{
+		{"with a body", "send", `{"parts":[{"type":"text","text":"hello"}]}`},
+		{"without one", "interrupt", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/v1/chats/oslo/"+tt.verb, strings.NewReader(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer evt_acme")
+			r.Header.Set("Content-Type", "application/json")
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			if body, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusAccepted {
+				t.Errorf("answered %d %s, want %d: it is stored", answer.StatusCode, body, http.StatusAccepted)
+			}
+		})
+	}
+}
+
+func TestWhoDoesNotReadAnAnswerIsLetGo(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	address := served(t, Config{
+		AnswerWait: 50 * time.Millisecond,
+		Ways: []Way{{Pattern: "GET /v1/test", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, ok := identity.Of(r.Context()); !ok {
+				return
+			}
+			for {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					ended <- err
+					return
+				}
+			}
+		})}},
+	})
+	c := dial(t, address)
+	fmt.Fprint(c, "GET /v1/test HTTP/1.1\r\nHost: chats.example\r\nAuthorization: Bearer evt_acme\r\n\r\n")
+	select {
+	case <-ended:
+	case <-time.After(tooLong):
+		t.Error("the answer is still being written")
+	}
+}
