@@ -19,6 +19,7 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/gateway/identity"
 	"github.com/everturn/everturn/gateway/problem"
+	"github.com/everturn/everturn/protocol"
 )
 
 // api is the JSON API: for each command and each query of the bus one operation,
@@ -69,7 +70,11 @@ func newAPI(cfg Config) *api {
 // HandleFunc takes the operations as they are made, in place of a mux: they are
 // mounted behind the door.
 func (a *api) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
-	a.ways = append(a.ways, Way{Pattern: pattern, Handler: http.HandlerFunc(handler)})
+	w := Way{Pattern: pattern, Handler: http.HandlerFunc(handler)}
+	if pattern == "PUT "+contentPath {
+		w.MaxBodyBytes = protocol.MaxUploadBytes
+	}
+	a.ways = append(a.ways, w)
 }
 
 // ServeHTTP is not asked: each operation has a way in of its own.

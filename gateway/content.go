@@ -11,6 +11,9 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
+// contentPath is where content of a chat is stored.
+const contentPath = "/v1/chats/{chat}/content"
+
 // Uploaded is content that a chat has now.
 type Uploaded struct {
 	Digest events.Digest `json:"digest"`
@@ -46,7 +49,7 @@ type contentAnswer struct {
 // content makes the operations for large content.
 func (a *api) content() {
 	huma.Register(a.huma, huma.Operation{
-		Method: http.MethodPut, Path: "/v1/chats/{chat}/content", OperationID: "upload",
+		Method: http.MethodPut, Path: contentPath, OperationID: "upload",
 		Summary:      "Store content of a chat, to be named in parts of the command send.",
 		Responses:    responses[Uploaded](a, http.StatusOK, "It is stored."),
 		MaxBodyBytes: protocol.MaxUploadBytes + 1, BodyReadTimeout: uploadTime, SkipValidateBody: true,

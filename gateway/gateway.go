@@ -79,35 +79,49 @@ func (g *Gateway) enter(w Way) http.Handler {
 			w.refuse(rw, r, *no)
 			return
 		}
-		if no == nil && r.Method != http.MethodGet {
-			g.cfg.Chats.tell(i.Tenant, rw.Header())
+		if no == nil { // somebody whom quotas hold for
+			if r.Method != http.MethodGet {
+				g.cfg.Chats.tell(i.Tenant, rw.Header())
+			}
+			var done func()
+			if r, done, no = g.body(w, i.Tenant, r); no != nil {
+				w.refuse(rw, r, *no)
+				return
+			}
+			defer done()
 		}
-		if !w.Watches {
-			w.Handler.ServeHTTP(rw, r)
+		if w.Watches {
+			g.watch(w, i, rw, r)
 			return
 		}
-		done, no := g.cfg.Chats.watch(i.Tenant)
-		if no != nil {
-			w.refuse(rw, r, *no)
-			return
-		}
-		defer done()
-		g.metrics.watchers.Add(r.Context(), 1)
-		defer g.metrics.watchers.Add(context.WithoutCancel(r.Context()), -1)
-		ctx, cancel := untilStopped(r.Context())
-		var looking sync.WaitGroup
-		looking.Go(func() { g.whileWelcome(ctx, cancel, r) })
-		defer func() { cancel(); looking.Wait() }()
-		w.Handler.ServeHTTP(rw, r.WithContext(ctx))
+		w.Handler.ServeHTTP(rw, r)
 	})
+}
+
+// watch answers a request that watches on somebody's behalf.
+func (g *Gateway) watch(w Way, i identity.Identity, rw http.ResponseWriter, r *http.Request) {
+	done, no := g.cfg.Chats.watch(i.Tenant)
+	if no != nil {
+		w.refuse(rw, r, *no)
+		return
+	}
+	defer done()
+	g.metrics.watchers.Add(r.Context(), 1)
+	defer g.metrics.watchers.Add(context.WithoutCancel(r.Context()), -1)
+	ctx, cancel := untilStopped(r.Context())
+	var looking sync.WaitGroup
+	looking.Go(func() { g.whileWelcome(ctx, cancel, i, r) })
+	defer func() { cancel(); looking.Wait() }()
+	w.Handler.ServeHTTP(rw, r.WithContext(ctx))
 }
 
 // lookAgain is how often the door looks again at whoever watches.
 const lookAgain = time.Second
 
-// whileWelcome ends a request that watches when its token counts no more. It returns
-// when ctx ends.
-func (g *Gateway) whileWelcome(ctx context.Context, end func(), r *http.Request) {
+// whileWelcome ends a request that watches on somebody's behalf when it would not be let
+// in any more, or on somebody else's: a session beside a laptop that needs no token has
+// ended. It returns when ctx ends.
+func (g *Gateway) whileWelcome(ctx context.Context, end func(), as identity.Identity, r *http.Request) {
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
 	for {
@@ -115,7 +129,8 @@ func (g *Gateway) whileWelcome(ctx context.Context, end func(), r *http.Request)
 		case <-ctx.Done():
 			return
 		case <-look.C:
-			if _, no := g.door.who(r); no != nil && no.Code == problem.CodeUnauthorized {
+			i, no := g.door.who(r)
+			if no == nil && i != as || no != nil && no.Code == problem.CodeUnauthorized {
 				end()
 			}
 		}

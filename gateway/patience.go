@@ -1,8 +1,13 @@
 package gateway
 
 import (
+	"cmp"
+	"io"
 	"net/http"
 	"time"
+
+	"github.com/everturn/everturn/gateway/problem"
+	"github.com/everturn/everturn/protocol"
 )
 
 // patient bounds how long a client may take to send its request and to accept the
@@ -60,3 +65,35 @@ func (l *leaving) Write(b []byte) (int, error) {
 
 // Unwrap lets [http.ResponseController] find what can be done with the connection.
 func (l *leaving) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
+// body takes r's body into account. The request that it gives has one that ends that
+// when it is closed.
+func (g *Gateway) body(w Way, tenant string, r *http.Request) (held *http.Request, done func(), no *problem.Problem) {
+	bytes := cmp.Or(w.MaxBodyBytes, protocol.MaxCommandBytes)
+	if r.ContentLength >= 0 {
+		bytes = min(bytes, r.ContentLength)
+	}
+	if bytes == 0 {
+		return r, func() {}, nil
+	}
+	done, no = g.cfg.Chats.hold(tenant, bytes)
+	if no != nil {
+		return nil, nil, no
+	}
+	held = r.WithContext(r.Context()) // the server looks at the body of its own, to see what is left of it
+	held.Body = counting{r.Body, done}
+	return held, done, nil
+}
+
+// counting is a body that is counted until it is closed.
+type counting struct {
+	io.ReadCloser
+
+	done func()
+}
+
+// Close implements [io.Closer].
+func (c counting) Close() error {
+	c.done()
+	return c.ReadCloser.Close()
+}

@@ -146,3 +146,70 @@ func TestWhoDoesNotReadAnAnswerIsLetGo(t *testing.T) {
 		t.Error("the answer is still being written")
 	}
 }
+
+func TestBodiesOfATenantTakeNoMoreMemoryThanIsAllowed(t *testing.T) {
+	t.Parallel()
+	const large = maxBodiesBytes/2 + 1
+	begun, taken := make(chan struct{}), make(chan struct{})
+	address := served(t, Config{BodyWait: 50 * time.Millisecond, Ways: []Way{
+		{Pattern: "POST /v1/large", MaxBodyBytes: large, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			begun <- struct{}{}
+			<-taken
+			_ = r.Body.Close()
+			begun <- struct{}{}
+			<-r.Context().Done()
+		})},
+		{Pattern: "POST /v1/other", MaxBodyBytes: large, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusTeapot)
+		})},
+	}})
+	send := func(path, length string) string {
+		t.Helper()
+		c := dial(t, address)
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: chats.example\r\nAuthorization: Bearer evt_acme\r\n%s\r\n\r\n", path, length)
+		if path == "/v1/large" {
+			return ""
+		}
+		status := make([]byte, len("HTTP/1.1 200"))
+		if _, err := io.ReadFull(c, status); err != nil {
+			t.Fatal(err)
+		}
+		return string(status)
+	}
+	known, unknown := fmt.Sprintf("Content-Length: %d", large), "Transfer-Encoding: chunked"
+	send("/v1/large", known)
+	<-begun
+	for _, length := range []string{known, unknown} {
+		if got := send("/v1/other", length); got != "HTTP/1.1 429" {
+			t.Errorf("with %s a second large one is answered %s", length, got)
+		}
+	}
+	if got := send("/v1/other", "Content-Length: 1"); got != "HTTP/1.1 418" {
+		t.Errorf("a small one is answered %s", got)
+	}
+	taken <- struct{}{}
+	<-begun
+	for _, length := range []string{known, unknown} {
+		if got := send("/v1/other", length); got != "HTTP/1.1 418" {
+			t.Errorf("with %s one is answered %s when there is room again", length, got)
+		}
+	}
+}
+
+// Beside a laptop that needs no token a session may end, too.
+func TestWhoWatchesIsShutOutWhenTheRequestWouldBeSomebodyElses(t *testing.T) {
+	t.Parallel()
+	tokens := known{"evt_acme": {Tenant: "acme"}}
+	g := Gateway{door: door{tokens: tokens, local: identity.Identity{Tenant: "default"}}}
+	r := request(t, "127.0.0.1:40000", "localhost:8080", "Cookie", sessionCookie+"=evt_acme")
+	as, no := g.door.who(r)
+	if no != nil || as.Tenant != "acme" {
+		t.Fatalf("it is %v, %v", as, no)
+	}
+	delete(tokens, "evt_acme")
+	ctx, end := context.WithTimeout(t.Context(), tooLong)
+	g.whileWelcome(ctx, end, as, r)
+	if ctx.Err() != context.Canceled { //nolint:errorlint // contexts give it so
+		t.Error("it goes on with what another tenant has")
+	}
+}

@@ -39,6 +39,7 @@ const (
 	overCommands  = "commands"
 	overOpenTurns = "open_turns"
 	overWatchers  = "watchers"
+	overBodies    = "bodies"
 )
 
 func (q Quotas) withDefaults() Quotas {
@@ -73,6 +74,9 @@ const (
 
 	// retryTurn is when to ask again where too many turns are open.
 	retryTurn = time.Second
+
+	// maxBodiesBytes is what the bodies of a tenant's requests in hand may take of memory.
+	maxBodiesBytes = 256 << 20
 )
 
 // Limited is chats with quotas: what is over them is refused as a
@@ -93,6 +97,7 @@ type Limited struct {
 type share struct {
 	commands *rate.Limiter
 	watchers int
+	bodies   int64 // in bytes
 }
 
 // Limit puts quotas before chats. Load may be nil: then open turns are not counted.
@@ -183,6 +188,22 @@ func (l *Limited) watch(tenant string) (done func(), no *problem.Problem) {
 		defer l.mu.Unlock()
 		s.watchers--
 	}, nil
+}
+
+// hold counts a body of a tenant's until done is called, or says why there is no room.
+func (l *Limited) hold(tenant string, bytes int64) (done func(), no *problem.Problem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.share(tenant)
+	if s.bodies+bytes > maxBodiesBytes {
+		return nil, l.over(overBodies, retryTurn, "bodies of %d bytes are in hand already, at most %d may be", s.bodies, maxBodiesBytes)
+	}
+	s.bodies += bytes
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		s.bodies -= bytes
+	}), nil
 }
 
 // tell writes how much is left of the commands a second, before one more of them.

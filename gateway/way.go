@@ -22,6 +22,11 @@ type Way struct {
 	// quota of watchers for as long as it does.
 	Watches bool
 
+	// MaxBodyBytes is how large the body of a request may be, where it may be larger than
+	// that of a command. The handler holds to it. Until it has closed the body, or
+	// returned, the body counts against what bodies of the tenant may take of memory.
+	MaxBodyBytes int64
+
 	// Refuse says no in the form that the clients of this way understand. Default:
 	// [problem.Write].
 	Refuse func(http.ResponseWriter, *http.Request, problem.Problem)

@@ -167,6 +167,8 @@ func (a *asking) complete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	a.q.Messages = nil // what was said is taken; an answer may last
+	_ = r.Body.Close()
 	return a.answer(ctx, w, t)
 }
 

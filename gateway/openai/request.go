@@ -8,15 +8,19 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/gateway/problem"
 )
 
-// Limits of a request.
+// MaxRequestBytes bounds the body of a request: images come inside of it, in base64.
+const MaxRequestBytes = 48 << 20
+
+// Other limits of a request.
 const (
-	maxRequestBytes = 48 << 20 // images come inside of it, in base64
-	maxMessages     = 4096
+	maxMessages = 4096
+	bodyTime    = 2 * time.Minute // for its body to arrive
 )
 
 // request is the body of a chat completion, as far as it counts here. What else a
@@ -61,9 +65,10 @@ func errBad(format string, args ...any) error {
 
 // readRequest reads the body of a chat completion.
 func readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // where there is none, reading waits
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequestBytes))
 	if errors.As(err, new(*http.MaxBytesError)) {
-		return request{}, problem.New(events.CodeTooLarge, fmt.Sprintf("the body has more than %d bytes", maxRequestBytes))
+		return request{}, problem.New(events.CodeTooLarge, fmt.Sprintf("the body has more than %d bytes", MaxRequestBytes))
 	}
 	if err != nil {
 		return request{}, errBad("the body did not arrive")

@@ -26,7 +26,7 @@ func openaiWays(cfg gateway.Config, hub *watch.Hub, a *agents) ([]gateway.Way, e
 	}
 	return []gateway.Way{
 		{Pattern: "GET /v1/models", Handler: http.HandlerFunc(door.List), Refuse: openai.Refuse},
-		{Pattern: "POST /v1/chat/completions", Handler: http.HandlerFunc(door.Complete), Refuse: openai.Refuse, Watches: true},
+		{Pattern: "POST /v1/chat/completions", Handler: http.HandlerFunc(door.Complete), Refuse: openai.Refuse, Watches: true, MaxBodyBytes: openai.MaxRequestBytes},
 	}, nil
 }
 
