@@ -62,9 +62,11 @@ type Load interface {
 	// Count is in how many of a tenant's, as far as is known.
 	Count(tenant string) int
 
-	// Begin counts a chat among them, until the log says how it stands. Rest takes
-	// that back: nothing comes of it.
+	// Begin counts a chat among them, until the log says how it stands. Decided says
+	// that it does so now, or has done so long ago. Rest takes Begin back: nothing
+	// comes of it.
 	Begin(k events.Key)
+	Decided(k events.Key)
 	Rest(k events.Key)
 }
 
@@ -121,7 +123,11 @@ func (l *Limited) Command(ctx context.Context, k events.Key, by, id string, body
 		return protocol.Reply{}, *p
 	}
 	reply, err := l.Chats.Command(ctx, k, by, id, body)
-	if begins && err != nil && !errors.Is(err, ErrUndecided) {
+	switch {
+	case !begins:
+	case err == nil, errors.Is(err, ErrUndecided):
+		l.load.Decided(k)
+	default:
 		l.load.Rest(k) // no log tells of it
 	}
 	return reply, err

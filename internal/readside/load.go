@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,53 +24,69 @@ var _ gateway.Load = (*load)(nil)
 // names what is owed. A chat that waits for a person, or for a time to come, owes
 // nothing that a model or a tool would do.
 type load struct {
+	now func() time.Time
+
 	mu      sync.Mutex
-	working map[string]map[string]standing // chats by tenant
+	tenants map[string]*loaded
 }
 
-// standing is why a chat counts as one that works.
-type standing int
+// loaded are the chats of a tenant that count as being at work.
+type loaded struct {
+	working map[string]struct{}  // the log says so
+	begun   map[string]time.Time // they were given a turn, and count until then; zero: until that is decided
+}
 
-const (
-	resting standing = iota // it does not
-	begun                   // it was given a turn, and the log has not told
-	working                 // the log says so
-)
+// tellTime is how long after a decision the log may take to tell of it. A command that
+// came again is decided already: no log tells then.
+const tellTime = 5 * time.Second
 
 // newLoad knows of none.
-func newLoad() *load { return &load{working: map[string]map[string]standing{}} }
+func newLoad() *load { return &load{now: time.Now, tenants: map[string]*loaded{}} }
+
+// of are the chats of a tenant, without those that count no more. The lock is held.
+func (l *load) of(tenant string) *loaded {
+	all := l.tenants[tenant]
+	if all == nil {
+		all = &loaded{working: map[string]struct{}{}, begun: map[string]time.Time{}}
+		l.tenants[tenant] = all
+	}
+	now := l.now()
+	maps.DeleteFunc(all.begun, func(_ string, until time.Time) bool { return !until.IsZero() && now.After(until) })
+	return all
+}
 
 // Working implements [gateway.Load].
 func (l *load) Working(k events.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.working[k.Tenant][k.Chat] != resting
+	all := l.of(k.Tenant)
+	_, working := all.working[k.Chat]
+	_, begun := all.begun[k.Chat]
+	return working || begun
 }
 
 // Count implements [gateway.Load].
 func (l *load) Count(tenant string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.working[tenant])
+	all := l.of(tenant)
+	return len(all.working) + len(all.begun)
 }
 
 // see takes a commit, or the newest of a chat.
 func (l *load) see(h protocol.Head) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !isWork(h.Owes) {
-		delete(l.working[h.Key.Tenant], h.Key.Chat)
+	all := l.of(h.Key.Tenant)
+	delete(all.begun, h.Key.Chat)
+	if isWork(h.Owes) {
+		all.working[h.Key.Chat] = struct{}{}
 		return
 	}
-	l.set(h.Key, working)
-}
-
-// set notes how a chat stands. The lock is held.
-func (l *load) set(k events.Key, s standing) {
-	if l.working[k.Tenant] == nil {
-		l.working[k.Tenant] = map[string]standing{}
+	delete(all.working, h.Key.Chat)
+	if len(all.working)+len(all.begun) == 0 {
+		delete(l.tenants, h.Key.Tenant)
 	}
-	l.working[k.Tenant][k.Chat] = s
 }
 
 // Begin implements [gateway.Load]. A commit from before that is told only now may end
@@ -77,8 +94,19 @@ func (l *load) set(k events.Key, s standing) {
 func (l *load) Begin(k events.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.working[k.Tenant][k.Chat] == resting {
-		l.set(k, begun)
+	all := l.of(k.Tenant)
+	if _, working := all.working[k.Chat]; !working {
+		all.begun[k.Chat] = time.Time{}
+	}
+}
+
+// Decided implements [gateway.Load].
+func (l *load) Decided(k events.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.of(k.Tenant)
+	if _, begun := all.begun[k.Chat]; begun {
+		all.begun[k.Chat] = l.now().Add(tellTime)
 	}
 }
 
@@ -86,9 +114,7 @@ func (l *load) Begin(k events.Key) {
 func (l *load) Rest(k events.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.working[k.Tenant][k.Chat] == begun {
-		delete(l.working[k.Tenant], k.Chat)
-	}
+	delete(l.of(k.Tenant).begun, k.Chat)
 }
 
 // isWork reports whether a model, a tool or another chat is at work.
@@ -105,7 +131,7 @@ func isWork(owes string) bool {
 func (l *load) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.working = map[string]map[string]standing{}
+	l.tenants = map[string]*loaded{}
 }
 
 // loadWait is how long to wait before heads are asked for again.

@@ -139,6 +139,27 @@ func TestOpenTurnsOfATenantAreCountedWhoeverHasBegunThem(t *testing.T) {
 	})
 }
 
+// What was done long ago is told of by no commit that is still to come.
+func TestACommandThatComesAgainTakesNoOpenTurn(t *testing.T) {
+	t.Parallel()
+	h := build(t, 0)
+	url, _ := h.gate(readside.GatewayConfig{Quotas: gateway.Quotas{OpenTurns: 1}})
+	token := h.token("acme", "token", "")
+	h.until("the token counts", func() bool { return h.ask(token, "GET", url+"/v1/chats/x", "").status == http.StatusNotFound })
+	say := func(chat string) said {
+		t.Helper()
+		h.ask(token, "POST", url+"/v1/chats/"+chat+"/create", "")
+		return h.ask(token, "POST", url+"/v1/chats/"+chat+"/send", `{"parts":[{"type":"text","text":"hello"}]}`, "Idempotency-Key", "once")
+	}
+	for _, chat := range []string{"one", "two"} {
+		h.until("there is room", func() bool { return say(chat).status == http.StatusOK })
+		h.until("its turn is over", func() bool {
+			return into[transcript.Head](t, h.ask(token, "GET", url+"/v1/chats/"+chat, "")).Status == transcript.StatusIdle
+		})
+		h.until("it is done again", func() bool { return say(chat).status == http.StatusOK })
+	}
+}
+
 func TestCommandsASecondAndWatchersOfATenantAreBounded(t *testing.T) {
 	t.Parallel()
 	h := build(t, 0)
