@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -86,7 +87,7 @@ func Parse(name string, source []byte, getenv func(string) string) (File, error)
 		return File{}, fmt.Errorf("webhooks: %s is larger than %d bytes", name, maxFileBytes)
 	}
 	var f file
-	read, err := yamlfile.Read(name, source, &f, nil)
+	read, err := yamlfile.Read(name, source, &f, yamlfile.OnlyValuesOf(shownKeys()...))
 	if err != nil {
 		return File{}, err
 	}
@@ -107,6 +108,12 @@ func Parse(name string, source []byte, getenv func(string) string) (File, error)
 	return whole, read.Err()
 }
 
+// shownKeys are those whose values an error may show: an address may be as good as a
+// password, and where a variable's name is wanted somebody may put a secret.
+func shownKeys() []string {
+	return []string{"webhooks", "name", "tenants", "events", "from", "timeout", "retry_for"}
+}
+
 // checker says what is wrong with one hook.
 type checker struct {
 	*yamlfile.File
@@ -121,7 +128,7 @@ func (c checker) hook(h fileHook) Hook {
 	}
 	u, err := url.Parse(h.URL)
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+	case err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http":
 		c.Wrong(c.path+".url", "want an address that begins with https:// or http://")
 	case u.User != nil || u.Fragment != "":
 		c.Wrong(c.path+".url", "want an address without a user and without a #: who sends is known by the signature")
@@ -162,6 +169,9 @@ func (c checker) duration(name string, d *time.Duration, usual, most time.Durati
 	return *d
 }
 
+// variableName is what a variable of the environment may be called.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,79}$`)
+
 // secrets are those that the variables have.
 func (c checker) secrets(variables []string) [][]byte {
 	if len(variables) == 0 {
@@ -170,10 +180,14 @@ func (c checker) secrets(variables []string) [][]byte {
 	var list [][]byte
 	for i, name := range variables {
 		at := fmt.Sprintf("%s.secret_env[%d]", c.path, i)
+		if !variableName.MatchString(name) || strings.HasPrefix(name, secretPrefix) {
+			c.Wrong(at, "this is not the name of a variable; the secret itself stays out of this file")
+			continue
+		}
 		value, ok := strings.CutPrefix(c.getenv(name), secretPrefix)
 		secret, err := base64.StdEncoding.DecodeString(value)
 		if !ok || err != nil || len(secret) < minSecretBytes || len(secret) > maxSecretBytes {
-			c.Wrong(at, "$%.80s: want %s and %d to %d bytes in base64: echo %s$(openssl rand -base64 32)",
+			c.Wrong(at, "$%s: want %s and %d to %d bytes in base64: echo %s$(openssl rand -base64 32)",
 				name, secretPrefix, minSecretBytes, maxSecretBytes, secretPrefix)
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/protocol/cloudevents"
 )
 
@@ -26,12 +27,12 @@ type Redriven struct {
 	Letter
 
 	Sent bool   `json:"sent"`
-	Left string `json:"left,omitempty"` // why it stays a letter
+	Left string `json:"left,omitempty"` // why it was not sent
 }
 
 // Redrive sends the letters of a file's hooks again, of one if it is named, each once.
-// Commit gives a stored commit. Those that are not taken become letters again. Told is
-// called with each. A process that sends webhooks may run meanwhile; one that redrives
+// Commit gives a stored commit. Those that are not taken become letters again, unless
+// their chat was erased. Told is called with each. A process that sends webhooks may run meanwhile; one that redrives
 // must not.
 func Redrive(
 	ctx context.Context, f File, s *Sender, hook string, commit func(ctx context.Context, k events.Key, rev uint64) ([]byte, error), told func(Redriven) error,
@@ -50,12 +51,12 @@ func Redrive(
 	}
 	again := &letters{path: f.DeadLetters}
 	for _, letter := range list {
-		r := Redriven{Letter: letter, Left: "it is of another webhook"}
+		r, keep := Redriven{Letter: letter, Left: "it is of another webhook"}, true
 		if hook == "" || hook == letter.Hook {
-			r.Left = resend(ctx, f, s, letter, commit)
+			r.Left, keep = resend(ctx, f, s, letter, commit)
 		}
 		r.Sent = r.Left == ""
-		if !r.Sent {
+		if keep {
 			if err := again.add(letter); err != nil {
 				return err
 			}
@@ -67,29 +68,33 @@ func Redrive(
 	return os.Remove(aside)
 }
 
-// resend sends a letter once, and says why it was not taken.
-func resend(ctx context.Context, f File, s *Sender, letter Letter, commit func(context.Context, events.Key, uint64) ([]byte, error)) string {
+// resend sends a letter once, and says why it was not taken and whether it stays one.
+func resend(
+	ctx context.Context, f File, s *Sender, letter Letter, commit func(context.Context, events.Key, uint64) ([]byte, error),
+) (left string, keep bool) {
 	at := slices.IndexFunc(f.Hooks, func(h Hook) bool { return h.Name == letter.Hook })
 	if at < 0 {
-		return "there is no such webhook any more"
+		return "there is no such webhook any more", true
 	}
 	body, err := commit(ctx, events.Key{Tenant: letter.Tenant, Chat: letter.Chat}, letter.Rev)
+	if no, ok := errors.AsType[*protocol.RefusedError](err); ok && no.Code == events.CodeErased {
+		return "the chat was erased, and what was said in it", false
+	}
 	if err != nil {
-		return err.Error()
+		return err.Error(), true
 	}
 	list, err := cloudevents.Of(body)
 	if err != nil {
-		return err.Error()
+		return err.Error(), true
 	}
-	for _, e := range list {
-		if e.ID == letter.ID {
-			if err := s.Send(ctx, f.Hooks[at], e); err != nil {
-				return err.Error()
-			}
-			return ""
-		}
+	i := slices.IndexFunc(list, func(e cloudevents.Event) bool { return e.ID == letter.ID })
+	if i < 0 {
+		return "the commit has no such event", true
 	}
-	return "the commit has no such event"
+	if err := s.Send(ctx, f.Hooks[at], list[i]); err != nil {
+		return err.Error(), true
+	}
+	return "", false
 }
 
 // readLetters reads a file of letters. A last line that was cut short is left out:

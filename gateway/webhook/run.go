@@ -191,14 +191,16 @@ func (r *runner) event(ctx context.Context, e cloudevents.Event) error {
 		if failed.Refused() {
 			refusals++
 		}
-		next := max(wait, failed.RetryAfter)
-		if refusals >= maxRefusals || r.cfg.Clock().Add(next).Sub(begun) > r.hook.RetryFor {
+		left := r.hook.RetryFor - r.cfg.Clock().Sub(begun)
+		if refusals >= maxRefusals || left <= 0 {
 			return r.setAside(ctx, e, err, tries)
 		}
 		if tries == 1 {
 			r.log.WarnContext(ctx, "an event was not taken, and is sent again", "event", e.ID, "error", err)
 		}
-		if !pause(ctx, next) {
+		// It is tried once more at the end, however long the receiver asks to wait: else
+		// one that does would have all that waits set aside at once.
+		if !pause(ctx, min(max(wait, failed.RetryAfter), left)) {
 			return ctx.Err()
 		}
 		wait = min(2*wait, r.cfg.MaxWait)

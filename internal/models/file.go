@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/yamlfile"
@@ -98,7 +95,7 @@ func Parse(name string, source []byte, getenv func(string) string) (*Set, error)
 		return nil, fmt.Errorf("models: %s is larger than %d bytes", name, maxFileBytes)
 	}
 	var f file
-	read, err := yamlfile.Read(name, source, &f, withoutSecrets)
+	read, err := yamlfile.Read(name, source, &f, yamlfile.OnlyValuesOf(shownKeys()...))
 	if err != nil {
 		return nil, err
 	}
@@ -109,34 +106,6 @@ func Parse(name string, source []byte, getenv func(string) string) (*Set, error)
 		return nil, err
 	}
 	return newSet(name, f, getenv)
-}
-
-// colon ends a key, wherever it stands in a line.
-var colon = regexp.MustCompile(`:\s`)
-
-// withoutSecrets is a line of a models.yaml as an error may show it: up to the
-// first value that could be a password or a key of a provider, whether it has a
-// place in the file or not. A line without a key may be the rest of such a value.
-func withoutSecrets(line string) string {
-	code, _, _ := strings.Cut(line, "#")
-	found := colon.FindAllStringIndex(code+" ", -1)
-	if len(found) == 0 {
-		return ""
-	}
-	from := 0
-	for _, at := range found {
-		if !slices.Contains(shownKeys(), keyIn(code[from:at[0]])) {
-			return strings.TrimRight(code[:min(at[1], len(code))], " ") + " …"
-		}
-		from = at[1]
-	}
-	return strings.TrimRight(code, " ")
-}
-
-// keyIn is the key at the end of what stands before its colon.
-func keyIn(before string) string {
-	before = before[strings.LastIndexAny(before, "{[,")+1:]
-	return strings.Trim(strings.TrimPrefix(strings.TrimSpace(before), "- "), ` "'`)
 }
 
 // shownKeys are those whose values nobody takes for a secret.
