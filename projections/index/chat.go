@@ -61,6 +61,10 @@ type asked struct {
 	Attempt int            `json:"attempt"`
 	Model   string         `json:"model"`
 	Purpose events.Purpose `json:"purpose"`
+
+	// Inherited says that the chat which this one goes on from has asked: it is counted
+	// there.
+	Inherited bool `json:"inherited,omitempty"`
 }
 
 // waiting is an input that may still be changed or taken back.

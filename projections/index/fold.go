@@ -99,6 +99,7 @@ func (f *fold) event(e events.Event) {
 		c.Parent = new(e.Parent)
 	case events.ChatInherited:
 		c.Archived, c.Parent = false, nil
+		c.Asked = slices.DeleteFunc(c.Asked, func(a asked) bool { return a.Step.Turn == 0 }) // of use only there
 		c.Origin = &listing.Origin{Tenant: clean(e.Origin.Tenant, maxNameBytes), Chat: clean(e.Origin.Chat, maxNameBytes), Rev: e.Origin.Rev}
 		f.begun(e.Settings, e.Title, e.By)
 	case events.ChatConfigured:

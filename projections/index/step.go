@@ -14,7 +14,7 @@ func (f *fold) step(e events.Event) {
 	switch e := e.(type) { //nolint:gochecksumtype // the caller has sorted them
 	case events.StepRequested:
 		if len(c.Asked) < maxWaiting {
-			c.Asked = append(c.Asked, asked{e.Step, e.Attempt, clean(e.Model, maxNameBytes), e.Purpose})
+			c.Asked = append(c.Asked, asked{e.Step, e.Attempt, clean(e.Model, maxNameBytes), e.Purpose, f.inherited})
 		}
 		if e.Purpose == events.PurposeAnswer {
 			c.Model = clean(e.Model, maxNameBytes)
@@ -40,7 +40,7 @@ func (f *fold) step(e events.Event) {
 // was to be asked: what the provider calls it counts only where that is not known.
 func (f *fold) ended(step events.StepID, attempt int, answered string, u events.Usage, costMicros *int64) asked {
 	a, _ := f.chat.takeAsked(step, attempt)
-	if f.inherited {
+	if f.inherited || a.Inherited {
 		return a
 	}
 	one := listing.Spent{Attempts: 1, Usage: u.Bounded()}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/chatgen"
 	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol/listing"
 )
@@ -63,6 +65,51 @@ func TestUsageIsThatOfTheTurnsAgent(t *testing.T) {
 	rows := ask[listing.Usage](t, x.Index, "acme", listing.QueryUsage, listing.UsageRequest{By: listing.ByAgent}).Rows
 	if len(rows) != 1 || rows[0].Key != "helper" {
 		t.Errorf("a turn of helper is counted as %+v", rows)
+	}
+}
+
+// A fork made while a model is asked gives that attempt up in its first commit. It did
+// not ask, so it counts nothing; what it asks itself it does.
+func TestAForkCountsNoAttemptThatItDidNotMake(t *testing.T) {
+	t.Parallel()
+	l := &logs{blobs: map[events.Digest][]byte{}}
+	origin := chatgen.New(events.Key{Tenant: "acme", Chat: "origin"})
+	origin.Create(events.Settings{Model: "large", Tools: &[]string{}})
+	origin.Send("a zebra")
+	fork := origin.ForkAt(events.Key{Tenant: "acme", Chat: "fork"}, origin.State.Rev())
+	fork.Send("and a quagga")
+	fork.Answer(events.Text("extinct"))
+	for _, c := range []*chatgen.Chat{origin, fork} {
+		for _, b := range c.Bytes {
+			l.put(c.Key(), b)
+		}
+		maps.Copy(l.blobs, c.Blobs)
+	}
+	x := follow(t, l, t.TempDir())
+	if got := ask[listing.Usage](t, x.Index, "acme", listing.QueryUsage, listing.UsageRequest{Chat: "fork"}).Total.Attempts; got != 1 {
+		t.Errorf("%d attempts are counted of the fork, want its own one", got)
+	}
+}
+
+// A title that was asked for in the origin is not the one that a fork asks for, though
+// both attempts are called the same.
+func TestAForkAsksForATitleByItself(t *testing.T) {
+	t.Parallel()
+	f := fold{chat: &chat{}}
+	title := func(model string) events.StepRequested {
+		return events.StepRequested{Step: events.StepID{Step: 1}, Attempt: 1, Model: model, Purpose: events.PurposeTitle}
+	}
+	f.inherit([]events.Recorded{{Commit: events.Commit{Events: []events.Event{created(""), title("origin's")}}}})
+	f.event(events.ChatInherited{})
+	f.event(title("fork's"))
+	f.event(events.StepCompleted{Step: events.StepID{Step: 1}, Attempt: 1, Usage: events.Usage{Input: 1}})
+	for as := range f.spent {
+		if as.model != "fork's" {
+			t.Errorf("what the fork used is counted as %+v", as)
+		}
+	}
+	if len(f.spent) != 1 {
+		t.Errorf("%d rows of usage, want 1", len(f.spent))
 	}
 }
 
