@@ -96,17 +96,27 @@ func bounded[Q, A any](a *Audit, ask func(context.Context, string, Q) (A, error)
 		ctx, cancel := context.WithTimeout(ctx, maxTime)
 		defer cancel()
 		answer, err := ask(ctx, tenant, q)
-		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if _, refused := errors.AsType[*protocol.RefusedError](err); err != nil && !refused && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return none, question.Refuse(events.CodeTooLarge, "it takes longer than %s; %s", maxTime, logsThemselves)
 		}
 		return answer, err
 	}
 }
 
+// newest finds the newest commit of a chat. A log that does not answer in time says
+// nothing about how long the chat is.
+func (a *Audit) newest(ctx context.Context, k events.Key) (question.Place, error) {
+	last, err := question.Newest(ctx, a.Log, k)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return last, question.Refuse(events.CodeUnavailable, "the log does not answer within %s; ask again", maxTime)
+	}
+	return last, err
+}
+
 // read calls take with the commits of a chat up to a rev, 0 being the newest. It gives
 // the rev of the last.
 func (a *Audit) read(ctx context.Context, k events.Key, through uint64, take func(entry) error) (uint64, error) {
-	last, err := question.Newest(ctx, a.Log, k)
+	last, err := a.newest(ctx, k)
 	switch {
 	case err != nil:
 		return 0, err

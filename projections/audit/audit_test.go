@@ -392,17 +392,3 @@ func TestWhatTakesTooLongIsGivenUpAndTheNextIsAnswered(t *testing.T) {
 		}
 	})
 }
-
-func TestALogThatCannotBeReadIsNoAnswer(t *testing.T) {
-	t.Parallel()
-
-	c := chatgen.New(ann)
-	c.Create(events.Settings{})
-	s := shelfOf(c)
-	s.broken = errors.New("nobody answers")
-	for _, name := range []string{"state", "prompt", "verify"} {
-		if _, err := ask[map[string]any](t, s.open(t), name, `{"chat":"ann"}`); !errors.Is(err, s.broken) || codeOf(err) != "" {
-			t.Errorf("%s: error %v, want %v and no code", name, err, s.broken)
-		}
-	}
-}

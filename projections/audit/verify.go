@@ -28,7 +28,7 @@ func (a *Audit) verify(ctx context.Context, tenant string, q transcript.VerifyRe
 	if err != nil {
 		return transcript.Verdict{}, err
 	}
-	last, err := question.Newest(ctx, a.Log, k)
+	last, err := a.newest(ctx, k)
 	if err != nil {
 		return transcript.Verdict{}, err
 	}
