@@ -70,6 +70,7 @@ func (s *store) feed(ctx context.Context, log Log, blobs Blobs, caught func() er
 		from[n] = p.sequence
 	}
 	coming, ahead := make(chan fed, maxBatch), newAhead()
+	waiting := &patient{blobs: blobs}
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(coming)
@@ -82,7 +83,7 @@ func (s *store) feed(ctx context.Context, log Log, blobs Blobs, caught func() er
 			}
 		}
 		err := log.Follow(ctx, from, func(shard int, m protocol.Stored) error {
-			i, err := read(ctx, shard, m, blobs)
+			i, err := read(ctx, shard, m, waiting)
 			if err != nil {
 				return err
 			}

@@ -22,13 +22,6 @@ type item struct {
 	trouble []trouble
 }
 
-// Tries to get content that lies apart, before the commit counts without it: content
-// that cannot be had must not hold up all that is stored behind it.
-const (
-	contentTries = 5
-	contentPause = 500 * time.Millisecond
-)
-
 // maxTroubleBytes bounds why something was set aside.
 const maxTroubleBytes = 500
 
@@ -63,7 +56,7 @@ func (i *item) setAside(why string) {
 // complete fetches what the commit only names.
 func (i *item) complete(ctx context.Context, blobs Blobs) error {
 	if first, ok := i.commit.Events[0].(events.ChatInherited); ok {
-		raw, err := content(ctx, blobs, i.key, first.History)
+		raw, err := blobs.Get(ctx, i.key, first.History)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -95,7 +88,7 @@ func (i *item) attach(ctx context.Context, blobs Blobs, list []events.Event) err
 			if part.Type != events.PartText || part.Blob == "" {
 				continue
 			}
-			text, err := content(ctx, blobs, i.key, part.Blob)
+			text, err := blobs.Get(ctx, i.key, part.Blob)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -119,22 +112,6 @@ func speaks(e events.Event) bool {
 		return true
 	}
 	return false
-}
-
-// content gets content, and tries again for a while.
-func content(ctx context.Context, blobs Blobs, k events.Key, d events.Digest) ([]byte, error) {
-	if blobs == nil {
-		return nil, protocol.ErrNotFound
-	}
-	for try := 1; ; try++ {
-		b, err := blobs.Get(ctx, k, d)
-		if err == nil || errors.Is(err, protocol.ErrNotFound) || errors.Is(err, protocol.ErrDamaged) || try == contentTries {
-			return b, err
-		}
-		if err := pause(ctx, contentPause); err != nil {
-			return nil, err
-		}
-	}
 }
 
 // pause waits, or gives the error with which ctx ended.
