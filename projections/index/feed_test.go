@@ -1,6 +1,7 @@
 package index
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,9 +47,7 @@ func TestWhatLiesApartIsCounted(t *testing.T) {
 	origin.Answer(events.Text("good"))
 	fork := origin.ForkAt(events.Key{Tenant: "acme", Chat: "fork"}, origin.State.Rev())
 	l := &logs{blobs: fork.Blobs}
-	for d, b := range origin.Blobs {
-		l.blobs[d] = b
-	}
+	maps.Copy(l.blobs, origin.Blobs)
 	body := fork.Bytes[0]
 	i, err := read(t.Context(), 0, protocol.Stored{Subject: protocol.LogSubject(0, fork.Key()), Sequence: 1, Body: body}, l)
 	if err != nil || len(i.trouble) > 0 {
