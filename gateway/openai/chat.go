@@ -44,12 +44,25 @@ func (a *asking) head(ctx context.Context, chat string) (transcript.Head, bool, 
 // outcome is what was decided about a command, false if nothing was yet, or the chat
 // is not there.
 func (a *asking) outcome(ctx context.Context, chat, id string) (protocol.Reply, bool, error) {
-	var r protocol.Reply
-	err := a.cfg.Chats.Query(ctx, a.tenant, transcript.QueryCommand, transcript.CommandRequest{Chat: chat, ID: id}, &r)
+	r, err := a.decided(ctx, chat, id)
+	if refusedWith(err, events.CodeUnavailable) {
+		// So it is said of what nobody decided, and of a log that cannot be read now. To
+		// take this for that would have the conversation begin once more elsewhere.
+		if _, _, err := a.head(ctx, chat); err != nil && !refusedWith(err, events.CodeErased) {
+			return r, false, err
+		}
+		r, err = a.decided(ctx, chat, id)
+	}
 	if refusedWith(err, events.CodeUnknownChat, events.CodeUnavailable, events.CodeErased) {
 		return r, false, nil
 	}
 	return r, err == nil && r.OK, err
+}
+
+// decided asks once what was decided about a command.
+func (a *asking) decided(ctx context.Context, chat, id string) (r protocol.Reply, err error) {
+	err = a.cfg.Chats.Query(ctx, a.tenant, transcript.QueryCommand, transcript.CommandRequest{Chat: chat, ID: id}, &r)
+	return r, err
 }
 
 // command sends a command. A no on record is a [*protocol.RefusedError], too.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -31,7 +32,9 @@ func (a *asking) inChat(ctx context.Context, chat string, c conversation, key st
 	if err != nil {
 		return taken{}, err
 	}
-	a.reportBefore(ctx, chat, c)
+	if err := a.reportBefore(ctx, chat, c); err != nil {
+		return taken{}, err
+	}
 	said := wordsOf(last.said)
 	if key != "" {
 		return a.say(ctx, chat, commandID("key", chat, key), events.ModeQueue, c.system, last.said)
@@ -124,7 +127,9 @@ func (a *asking) goOn(ctx context.Context, chat string, c conversation, id strin
 		return taken{}, false, err
 	}
 	if t.last {
-		a.reportBefore(ctx, chat, c)
+		if err := a.reportBefore(ctx, chat, c); err != nil {
+			return taken{}, false, err
+		}
 		mode := events.ModeReject
 		if t.running { // its client went away, and comes back with the next thing to say
 			mode = events.ModeQueue
@@ -262,16 +267,25 @@ func (a *asking) report(ctx context.Context, chat string, last exchange) (taken,
 }
 
 // reportBefore sends the results that come along with something that is said. Most
-// of them were sent before, and some are of calls that nobody waits for any more.
-func (a *asking) reportBefore(ctx context.Context, chat string, c conversation) {
+// of them were sent before, and some are of calls that nobody waits for any more: a
+// no to those is final. One that could not be sent must come again.
+func (a *asking) reportBefore(ctx context.Context, chat string, c conversation) error {
 	before := c.before()
 	for _, m := range before.results() {
-		if in, call, ok := callOf(m.ToolCallID); ok && in == chat {
-			if _, err := a.result(ctx, chat, call, m); err != nil {
-				a.cfg.Log.DebugContext(ctx, "a result was not taken", "chat", chat, "call", call.String(), "error", err)
-			}
+		in, call, ok := callOf(m.ToolCallID)
+		if !ok || in != chat {
+			continue
+		}
+		_, err := a.result(ctx, chat, call, m)
+		switch {
+		case err == nil:
+		case errors.As(err, new(*protocol.RefusedError)) && !refusedWith(err, events.CodeUnavailable):
+			a.cfg.Log.DebugContext(ctx, "a result was not taken", "chat", chat, "call", call.String(), "error", err)
+		default:
+			return err
 		}
 	}
+	return nil
 }
 
 // result sends the result of one call.
