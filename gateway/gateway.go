@@ -100,6 +100,11 @@ func (g *Gateway) enter(w Way) http.Handler {
 
 // watch answers a request that watches on somebody's behalf.
 func (g *Gateway) watch(w Way, i identity.Identity, rw http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead { // it would never end, and nothing of it would be seen
+		rw.Header().Set("Allow", http.MethodGet)
+		w.refuse(rw, r, problem.New(problem.CodeBadMethod, "allowed is GET"))
+		return
+	}
 	done, no := g.cfg.Chats.watch(i.Tenant)
 	if no != nil {
 		w.refuse(rw, r, *no)

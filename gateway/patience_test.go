@@ -213,3 +213,16 @@ func TestWhoWatchesIsShutOutWhenTheRequestWouldBeSomebodyElses(t *testing.T) {
 		t.Error("it goes on with what another tenant has")
 	}
 }
+
+// A server takes GET for HEAD, too, and sends nothing of what a handler then writes.
+func TestNobodyWatchesByHead(t *testing.T) {
+	t.Parallel()
+	address := served(t, Config{Ways: []Way{{Pattern: "GET /v1/test", Watches: true, Handler: http.HandlerFunc(
+		func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })}}})
+	c := dial(t, address)
+	fmt.Fprint(c, "HEAD /v1/test HTTP/1.1\r\nHost: chats.example\r\nAuthorization: Bearer evt_acme\r\n\r\n")
+	status := make([]byte, len("HTTP/1.1 200"))
+	if _, err := io.ReadFull(c, status); err != nil || string(status) != "HTTP/1.1 405" {
+		t.Errorf("answered %q, %v", status, err)
+	}
+}

@@ -25,8 +25,8 @@ type conversation struct {
 	exchanges []exchange
 }
 
-// converse takes the messages of a request apart.
-func converse(tenant string, q request) (conversation, error) {
+// converse takes the messages of a request apart. It is that person's, or that service's.
+func converse(tenant, by string, q request) (conversation, error) {
 	var c conversation
 	var system []string
 	sum := sha256.New()
@@ -34,7 +34,7 @@ func converse(tenant string, q request) (conversation, error) {
 		b, _ := json.Marshal(v)
 		sum.Write(append(b, '\n'))
 	}
-	note([]any{"everturn openai 1", tenant, q.Model, q.User, q.Seed})
+	note([]any{"everturn openai 1", tenant, by, q.Model, q.User, q.Seed})
 	for i, m := range q.Messages {
 		switch m.Role {
 		case roleSystem, roleDeveloper:

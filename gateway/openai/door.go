@@ -146,7 +146,7 @@ func (a *asking) complete(w http.ResponseWriter, r *http.Request) error {
 	if _, known := a.agents[a.q.Model]; !known && a.q.Model != DefaultModel {
 		return noModel(a.q.Model)
 	}
-	c, err := converse(a.tenant, a.q)
+	c, err := converse(a.tenant, a.by, a.q)
 	if err != nil {
 		return err
 	}

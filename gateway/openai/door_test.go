@@ -124,6 +124,19 @@ func TestARequestSentAgainIsTheSame(t *testing.T) {
 	}
 }
 
+func TestTwoPeopleWhoSayTheSameHaveAChatEach(t *testing.T) {
+	t.Parallel()
+	r := start(t, echo)
+	ann, bob := r.ask(completion(user("hello")), protocol.HeaderBy, "user:ann"), r.ask(completion(user("hello")), protocol.HeaderBy, "user:bob")
+	if ann.Status != http.StatusOK || bob.Status != http.StatusOK || ann.Chat == bob.Chat {
+		t.Fatalf("chats %d %q and %d %q", ann.Status, ann.Chat, bob.Status, bob.Chat)
+	}
+	on := completion(user("hello"), assistant(bob.text()), user("and?"))
+	if got := r.ask(on, protocol.HeaderBy, "user:bob"); got.Chat != bob.Chat {
+		t.Errorf("he goes on in %s, want %s", got.Chat, bob.Chat)
+	}
+}
+
 func TestAClientThatGoesBackGetsAChatOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := start(t, echo)

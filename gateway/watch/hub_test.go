@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/gateway/watch"
@@ -19,6 +20,22 @@ func TestAHubThatCannotWorkIsRefused(t *testing.T) {
 			t.Errorf("%+v was taken", cfg)
 		}
 	}
+}
+
+func TestNobodyWaitsForEverForAHubThatDoesNotRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		h, err := watch.New(watch.Config{Feed: w, Chats: w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := h.Open(ctx, ann, ""); !errors.Is(err, watch.ErrStopped) {
+			t.Errorf("error %v, want that nothing can be watched here", err)
+		}
+	})
 }
 
 func TestWhoComesBeforeTheHubRunsWaitsForIt(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 	"github.com/everturn/everturn/protocol"
 )
 
+// beginLimit is how long to wait for a hub that does not hear the feed yet.
+const beginLimit = 5 * time.Second
+
 // Watcher is given what happens in a chat, in order. Next is called by one
 // goroutine at a time; Close by any.
 type Watcher struct {
@@ -50,16 +53,20 @@ type showing struct {
 // it begins with a snapshot. A cursor that is none of the chat's leads to a reset.
 // From its return on nothing is missed. Close it.
 //
-// It waits for a hub that is about to run. A chat that cannot be watched is a
+// It waits a moment for a hub that is about to run. A chat that cannot be watched is a
 // [*protocol.RefusedError]; [ErrFull] and [ErrStopped] are about this process; after
 // any other error trying again may help.
 func (h *Hub) Open(ctx context.Context, k events.Key, cursor string) (*Watcher, error) {
 	if err := k.Validate(); err != nil {
 		return nil, &protocol.RefusedError{Code: events.CodeBadCommand, Detail: err.Error()}
 	}
+	late := time.NewTimer(beginLimit)
+	defer late.Stop()
 	select {
 	case <-h.ready:
 	case <-h.stopped:
+		return nil, ErrStopped
+	case <-late.C:
 		return nil, ErrStopped
 	case <-ctx.Done():
 		return nil, ctx.Err()
