@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -145,11 +146,12 @@ func (g *Gateway) whileWelcome(ctx context.Context, end func(), as identity.Iden
 // counted counts what a way in answers.
 func (g *Gateway) counted(w Way, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		begun, a := time.Now(), &answering{ResponseWriter: rw}
+		begun, a, otherwise := time.Now(), &answering{ResponseWriter: rw}, http.StatusInternalServerError
 		defer func() {
-			g.metrics.answered(context.WithoutCancel(r.Context()), w.Pattern, cmp.Or(a.status, http.StatusOK), time.Since(begun), w.Watches)
+			g.metrics.answered(context.WithoutCancel(r.Context()), w.Pattern, cmp.Or(a.status, otherwise), time.Since(begun), w.Watches)
 		}()
 		next.ServeHTTP(a, r)
+		otherwise = http.StatusOK // it has not panicked
 	})
 }
 
@@ -171,7 +173,8 @@ func untilStopped(request context.Context) (context.Context, context.CancelFunc)
 func (g *Gateway) Run(ctx context.Context) error {
 	requests := context.WithValue(context.WithoutCancel(ctx), stoppedKey{}, ctx)
 	server := &http.Server{
-		Handler: g.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes,
+		Handler: g.handler, ErrorLog: slog.NewLogLogger(g.cfg.Log.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return requests },
 	}
 	ended := make(chan error, 1)

@@ -18,7 +18,10 @@ func TestRequestsAreCountedByRouteAndNeverByChat(t *testing.T) {
 	g, err := New(Config{
 		Chats: Limit(struct{ Chats }{}, Quotas{}, nil), Tokens: known{"evt_acme": {Tenant: "acme"}},
 		Meter: sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test"),
-		Ways:  []Way{{Pattern: "GET /v1/test/{chat}", Handler: asked}},
+		Ways: []Way{
+			{Pattern: "GET /v1/test/{chat}", Handler: asked},
+			{Pattern: "GET /v1/panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("test") })},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -28,6 +31,9 @@ func TestRequestsAreCountedByRouteAndNeverByChat(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+token)
 		g.Handler().ServeHTTP(httptest.NewRecorder(), r)
 	}
+	panics := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/panic", http.NoBody)
+	panics.Header.Set("Authorization", "Bearer evt_acme")
+	g.Handler().ServeHTTP(httptest.NewRecorder(), panics)
 	var all metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &all); err != nil {
 		t.Fatal(err)
@@ -45,6 +51,8 @@ func TestRequestsAreCountedByRouteAndNeverByChat(t *testing.T) {
 	want := map[string]int64{
 		"everturn.gateway.requests route=GET /v1/test/{chat},status=418": 1,
 		"everturn.gateway.requests route=GET /v1/test/{chat},status=401": 1,
+		"everturn.gateway.requests route=GET /v1/panic,status=500":       1,
+		"everturn.gateway.panics ":                                       1,
 		"everturn.gateway.refused reason=unauthorized":                   1,
 	}
 	if !maps.Equal(got, want) {

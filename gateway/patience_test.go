@@ -226,3 +226,24 @@ func TestNobodyWatchesByHead(t *testing.T) {
 		t.Errorf("answered %q, %v", status, err)
 	}
 }
+
+func TestAnAnswerThatBreaksOffIsNotTakenForAWholeOne(t *testing.T) {
+	t.Parallel()
+	address := served(t, Config{Ways: []Way{{Pattern: "GET /v1/test", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "some")
+		panic("test")
+	})}}})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/v1/test", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer evt_acme")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return // it was not even begun
+	}
+	defer answer.Body.Close()
+	if body, err := io.ReadAll(answer.Body); err == nil {
+		t.Errorf("answered %q, as if that were all", body)
+	}
+}

@@ -125,7 +125,7 @@ func (a *api) queries() {
 	ask[usageQuestion, listing.Usage](a, listing.QueryUsage, "/v1/usage", "get-usage", "What was used, and what it cost.")
 	ask[openQuestion, listing.Open](a, listing.QueryOpen, "/v1/open", "list-open", "What waits for somebody.")
 	ask[outcomeQuestion, protocol.Reply](a, transcript.QueryCommand, "/v1/commands/{chat}/{id}", "get-outcome",
-		"What was decided about a command, at any later time. One that is not decided yet is not found.")
+		"What was decided about a command, at any later time. Of one that is not decided yet it says unavailable: ask again.")
 }
 
 // ask makes an operation that asks a projection and hands on what it answers.

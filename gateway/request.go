@@ -71,6 +71,9 @@ func (g *Gateway) caught(next http.Handler) http.Handler {
 			g.metrics.panics.Add(r.Context(), 1)
 			g.cfg.Log.ErrorContext(r.Context(), "a request panicked",
 				"request", requestID(r.Context()), "route", r.Pattern, "panic", p, "stack", string(debug.Stack()))
+			if l, ok := w.(*leaving); ok && l.begun { // the client is not to take it for a whole answer
+				panic(http.ErrAbortHandler)
+			}
 			problem.Write(w, r, problem.New(problem.CodeInternal, "the gateway's log says more, under the X-Request-Id of this answer"))
 		}()
 		next.ServeHTTP(w, r)
