@@ -167,7 +167,7 @@ $(NATS):
 browser: build ## the page in a real Chromium, while servers die and networks drop; PICTURES=docs/images makes the pictures anew
 	npm ci --prefix internal/browser --ignore-scripts --no-audit --no-fund
 	set -e; for file in internal/browser/*.test.mjs; do \
-		EVERTURN_PICTURES="$(if $(PICTURES),$(abspath $(PICTURES)))" node --test "$$file"; \
+		EVERTURN_PICTURES="$(if $(PICTURES),$(abspath $(PICTURES)))" timeout 10m node --test "$$file"; \
 	done
 
 .PHONY: npmclients

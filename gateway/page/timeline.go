@@ -3,7 +3,6 @@ package page
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -42,18 +41,19 @@ type timelinePage struct {
 
 // commit is one commit for people.
 type commit struct {
-	Rev     uint64
-	At      events.Time
-	Since   string // the commit before
-	Cause   events.Cause
-	Events  []event
-	Summary string
-	Link    string
-	Raw     string
-	Size    string
-	Hash    string
-	Prev    string
-	Newer   bool // a newer release wrote it: only its bytes can be shown
+	Rev    uint64
+	At     events.Time
+	Since  string // the commit before
+	Events []event
+	Link   string
+	Newer  bool // a newer release wrote it: only its bytes can be shown
+
+	// Of one that is looked at.
+	Cause events.Cause
+	Raw   string
+	Size  string
+	Hash  string
+	Prev  string
 }
 
 // event is one event of a commit.
@@ -103,11 +103,15 @@ func (p *Page) timeline(w http.ResponseWriter, r *http.Request, who identity.Ide
 	}
 	shown := timelinePage{Chat: k.Chat, Title: titleOf(head), Newest: head.Rev, At: at}
 	after := (at.Rev - 1) / commitsShown * commitsShown
-	commits, err := p.commits(r.Context(), k, after, min(after+commitsShown, head.Rev))
+	var before stored
+	err = p.commits(r.Context(), k, after, min(after+commitsShown, head.Rev), func(c stored) {
+		shown.Commits = append(shown.Commits, lineOf(k.Chat, at.Look, before, c))
+		before = c
+	})
 	if err != nil {
 		return err
 	}
-	shown.Commits, shown.First, shown.Last = commitsOf(commits, at.Look), after+1, after+uint64(len(commits))
+	shown.First, shown.Last = after+1, after+uint64(len(shown.Commits))
 	if after > 0 {
 		shown.Older = momentLink(k.Chat, after, at.Look)
 	}
@@ -163,14 +167,19 @@ func (p *Page) momentOf(r *http.Request, k events.Key, newest uint64) (moment, e
 	if rev < newest {
 		m.Behind = momentLink(k.Chat, rev+1, m.Look)
 	}
-	near, err := p.commits(r.Context(), k, max(rev, turnReach)-turnReach, min(rev+turnReach, newest))
+	var near []stored // without what they say: that may be much
+	err = p.commits(r.Context(), k, max(rev, turnReach)-turnReach, min(rev+turnReach, newest), func(c stored) {
+		if c.rev == rev {
+			var before stored
+			if len(near) > 0 {
+				before = near[len(near)-1]
+			}
+			m.Commit = commitOf(k.Chat, m.Look, before, c)
+		}
+		near = append(near, stored{rev: c.rev, newer: c.newer, decoded: events.Commit{At: c.decoded.At, Events: timed(c.decoded.Events)}})
+	})
 	if err != nil {
 		return m, err
-	}
-	for i, c := range near {
-		if c.rev == rev {
-			m.Commit = commitsOf(near[max(0, i-1):i+1], m.Look)[min(i, 1)]
-		}
 	}
 	m.Turn = waterfallAt(near, rev)
 	if err := p.look(r.Context(), k, &m); err != nil {
@@ -203,11 +212,18 @@ func (p *Page) look(ctx context.Context, k events.Key, m *moment) error {
 		return m.absent(err)
 	}
 	m.Look = lookChat
-	t, err := p.transcript(ctx, k, 0, transcript.Point{Rev: m.Rev}, 0)
+	at := transcript.Point{Rev: m.Rev}
+	var begin transcript.Page
+	if err := p.chats.Query(ctx, k.Tenant, transcript.QueryPage, transcript.Request{Chat: k.Chat, At: at, Limit: 1}, &begin); err != nil {
+		return err
+	}
+	from := max(0, begin.MessageCount-showFirst)
+	t, err := p.transcript(ctx, k, from, at, 0)
 	if err != nil {
 		return err
 	}
 	m.View = viewOf(t, nil, true)
+	m.View.From = from
 	return nil
 }
 
@@ -251,52 +267,44 @@ type stored struct {
 	newer   bool
 }
 
-// commits are those behind a rev, up to another one.
-func (p *Page) commits(ctx context.Context, k events.Key, after, through uint64) ([]stored, error) {
-	var list []stored
+// commits hands over those behind a rev, up to another one, a few at a time: all of
+// them may be very large.
+func (p *Page) commits(ctx context.Context, k events.Key, after, through uint64, take func(stored)) error {
 	for next := after; next < through; {
 		question := transcript.CommitsRequest{Chat: k.Chat, After: next, Through: through, Limit: commitsAsked}
 		var found transcript.Commits
 		if err := p.chats.Query(ctx, k.Tenant, transcript.QueryCommits, question, &found); err != nil {
-			return nil, err
+			return err
 		}
 		for i, raw := range found.Commits {
 			c, err := events.Decode(raw)
-			list = append(list, stored{raw: raw, rev: next + uint64(i) + 1, decoded: c, newer: err != nil})
+			take(stored{raw: raw, rev: next + uint64(i) + 1, decoded: c, newer: err != nil})
 		}
 		if found.Next == 0 {
-			break
+			return nil
 		}
 		next = found.Next
 	}
-	return list, nil
+	return nil
 }
 
-// commitsOf are commits for people.
-func commitsOf(list []stored, look string) []commit {
-	shown := make([]commit, len(list))
-	for i, s := range list {
-		c := commit{Rev: s.rev, Raw: indented(s.raw), Size: size(int64(len(s.raw))), Hash: events.Hash(s.raw), Newer: s.newer}
-		if !s.newer {
-			c.At, c.Cause, c.Prev = s.decoded.At, s.decoded.Cause, s.decoded.Prev
-			c.Link = momentLink(s.decoded.Key.Chat, s.rev, look)
-			if i > 0 && !list[i-1].newer {
-				c.Since = "+" + took(c.At.Sub(list[i-1].decoded.At))
-			}
-			c.Events = eventsOf(s)
-			c.Summary = summary(c.Events)
-		}
-		shown[i] = c
+// lineOf is a commit as it stands among others. Before is the one before it, or nothing.
+func lineOf(chat, look string, before, s stored) commit {
+	c := commit{Rev: s.rev, Newer: s.newer, Link: momentLink(chat, s.rev, look)}
+	if s.newer {
+		return c
 	}
-	return shown
+	c.At, c.Events = s.decoded.At, typesOf(s.raw)
+	if before.rev != 0 && !before.newer {
+		c.Since = "+" + took(c.At.Sub(before.decoded.At))
+	}
+	return c
 }
 
-func summary(list []event) string {
-	if len(list) == 0 {
-		return ""
-	}
-	if len(list) == 1 {
-		return list[0].Type
-	}
-	return fmt.Sprintf("%s and %d more", list[0].Type, len(list)-1)
+// commitOf is a commit that is looked at.
+func commitOf(chat, look string, before, s stored) commit {
+	c := lineOf(chat, look, before, s)
+	c.Raw, c.Size, c.Hash = indented(s.raw), size(int64(len(s.raw))), events.Hash(s.raw)
+	c.Cause, c.Prev, c.Events = s.decoded.Cause, s.decoded.Prev, eventsOf(s)
+	return c
 }

@@ -12,23 +12,45 @@ import (
 	"github.com/everturn/everturn/protocol/transcript"
 )
 
-// eventsOf are the events of a commit for people. Each is shown as it is stored.
-func eventsOf(s stored) []event {
-	var raw struct {
-		Events []struct {
-			Type string          `json:"type"`
-			Data json.RawMessage `json:"data"`
-		} `json:"events"`
+// storedEvent is an event as it is stored.
+type storedEvent struct {
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data"`
+}
+
+// storedEvents are the events of a commit as they are stored.
+func storedEvents(raw json.RawMessage) []storedEvent {
+	var c struct {
+		Events []storedEvent `json:"events"`
 	}
-	if json.Unmarshal(s.raw, &raw) != nil || len(raw.Events) != len(s.decoded.Events) {
+	if json.Unmarshal(raw, &c) != nil {
 		return nil
 	}
-	list := make([]event, len(raw.Events))
-	for i, e := range raw.Events {
+	return c.Events
+}
+
+// typesOf are the events of a commit, without what they say.
+func typesOf(raw json.RawMessage) []event {
+	list := storedEvents(raw)
+	shown := make([]event, len(list))
+	for i, e := range list {
 		family, _, _ := strings.Cut(e.Type, ".")
-		list[i] = event{Type: e.Type, Family: family, About: about(s.decoded.Events[i]), JSON: indented(e.Data)}
+		shown[i] = event{Type: e.Type, Family: family}
 	}
-	return list
+	return shown
+}
+
+// eventsOf are the events of a commit for people. Each is shown as it is stored.
+func eventsOf(s stored) []event {
+	list := storedEvents(s.raw)
+	if len(list) != len(s.decoded.Events) {
+		return nil
+	}
+	shown := typesOf(s.raw)
+	for i, e := range list {
+		shown[i].About, shown[i].JSON = about(s.decoded.Events[i]), indented(e.Data)
+	}
+	return shown
 }
 
 // aboutChars is how much is said about an event on its line.

@@ -66,6 +66,34 @@ func waterfallAt(list []stored, rev uint64) *waterfall {
 	return f.waterfall(list, rev)
 }
 
+// timed are those of some events that a waterfall is made of, without what they say.
+func timed(list []events.Event) []events.Event {
+	var kept []events.Event
+	for _, e := range list {
+		switch e := e.(type) { //nolint:gochecksumtype // any other takes no time
+		case events.InputAccepted:
+			kept = append(kept, events.InputAccepted{Input: e.Input})
+		case events.StepCompleted:
+			kept = append(kept, events.StepCompleted{Step: e.Step})
+		case events.StepInterrupted:
+			kept = append(kept, events.StepInterrupted{Step: e.Step})
+		case events.ToolCompleted:
+			kept = append(kept, events.ToolCompleted{Call: e.Call})
+		case events.ChildSpawned:
+			kept = append(kept, events.ChildSpawned{Call: e.Call})
+		case events.QuestionAsked:
+			kept = append(kept, events.QuestionAsked{Call: e.Call})
+		case events.QuestionAnswered:
+			kept = append(kept, events.QuestionAnswered{Call: e.Call})
+		case events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepRequested, events.StepFailed,
+			events.ToolRequested, events.ApprovalRequested, events.ApprovalResolved, events.ActionRequested, events.BudgetReached, events.BudgetExtended:
+			kept = append(kept, e)
+		default:
+		}
+	}
+	return kept
+}
+
 // fall collects the spans of a turn.
 type fall struct {
 	turn       int

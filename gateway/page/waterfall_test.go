@@ -1,6 +1,8 @@
 package page
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,5 +100,36 @@ func TestArgumentsAreReadAsTheyWillBeWritten(t *testing.T) {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// What a waterfall needs of commits is little, however much they say.
+func TestAWaterfallKeepsNothingThatWasSaid(t *testing.T) {
+	t.Parallel()
+	want := waterfallAt(story(), 5)
+	said := []events.Part{events.Text("what was said")}
+	list := story()
+	for i := range list {
+		for j, e := range list[i].decoded.Events {
+			switch e := e.(type) { //nolint:gochecksumtype // no other says anything
+			case events.InputAccepted:
+				e.Parts = said
+				list[i].decoded.Events[j] = e
+			case events.StepCompleted:
+				e.Parts = said
+				list[i].decoded.Events[j] = e
+			case events.ToolCompleted:
+				e.Parts = said
+				list[i].decoded.Events[j] = e
+			default:
+			}
+		}
+		list[i].decoded.Events = timed(append(list[i].decoded.Events, events.ChatTitled{Title: "what was said"}))
+	}
+	if diff := cmp.Diff(want, waterfallAt(list, 5), cmp.AllowUnexported(span{})); diff != "" {
+		t.Errorf("it is another one: %s", diff)
+	}
+	if b, err := json.Marshal(list[0].decoded.Events); err != nil || len(list[0].decoded.Events) != 1 || strings.Contains(string(b), "what was said") {
+		t.Errorf("it keeps %s", b)
 	}
 }
