@@ -149,6 +149,27 @@ test("a new chat is in the list, and is found by its words", async () => {
   quiet(page);
 });
 
+test("chats stand under the days of whoever reads", async () => {
+  await everturn.cli("send", "--chat", "porto", "And what of Porto?");
+  const page = await browser.page(everturn, {timezoneId: "Asia/Tokyo"});
+  const row = page.locator(".chat-row").filter({hasText: "Porto"});
+  await until("the chat is listed", async () => { await page.goto(everturn.url); return await row.count() === 1; });
+  // Both changed on one day of UTC, but not of Tokyo.
+  const times = ["2026-03-04T16:00:00.000Z", "2026-03-04T01:00:00.000Z"];
+  await page.route(`${everturn.url}/`, async (route) => {
+    const response = await route.fetch();
+    let n = 0;
+    const body = (await response.text()).replace(/(<\/a>)<time datetime="[^"]*"/g, (_, end) => `${end}<time datetime="${times[Math.min(n++, 1)]}"`);
+    await route.fulfill({response, body});
+  });
+  await page.goto(everturn.url);
+  await page.locator("[data-days=local]").first().waitFor();
+  const days = await page.locator("#results h2:has([data-day])").allTextContents();
+  assert.deepEqual(days.map((d) => d.replace(",", "")), ["Thursday 5 March 2026", "Wednesday 4 March 2026"]);
+  assert.deepEqual(await page.locator("[data-days] .chat-row + time").allTextContents(), ["01:00", "10:00"]);
+  quiet(page);
+});
+
 // The pictures of README and docs, where EVERTURN_PICTURES says to make them.
 const pictures = process.env.EVERTURN_PICTURES;
 if (pictures) {

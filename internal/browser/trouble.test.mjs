@@ -108,6 +108,25 @@ test("what is sent without a network counts once when it is sent again", async (
   quiet(page);
 });
 
+test("what somebody takes away and writes again is said again", async () => {
+  const page = await browser.page(network);
+  const chat = await count(page);
+  await page.locator('[data-turn="1"][data-turn-status=completed]').waitFor();
+  await page.route("**/send", async (route) => { await route.fetch(); await route.abort("connectionreset"); }, {times: 1});
+  const words = page.getByLabel("Your message");
+  await words.fill("say it twice");
+  await page.keyboard.press("Enter");
+  await page.locator('[data-turn="2"][data-turn-status=completed]').waitFor();
+  await words.fill("");
+  await words.fill("say it twice");
+  await page.keyboard.press("Enter");
+  await page.locator('[data-turn="3"][data-turn-status=completed]').waitFor();
+  const told = await everturn.transcript(chat);
+  assert.equal(told.messages.filter((m) => m.parts[0].text === "say it twice").length, 2);
+  lost(page);
+  quiet(page);
+});
+
 test("two who look at one chat see the same", async () => {
   const [a, b] = [await browser.page(network), await browser.page(network)];
   const chat = await count(a);

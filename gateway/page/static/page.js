@@ -41,6 +41,11 @@ document.addEventListener("htmx:after:request", (e) => {
   if (edit) edit.open = false;
 });
 
+// Whoever takes away what was not sent, and writes the same again, says it again.
+document.addEventListener("input", (e) => {
+  if (e.target.form?.matches("[data-command]") && !e.target.value.trim()) pending.delete(e.target.form);
+});
+
 function say(title, words) {
   const line = document.createElement("p");
   line.setAttribute("role", "alert");
@@ -81,9 +86,11 @@ if (stream) {
     stream.addEventListener(name, (e) => {
       if (e.target !== stream || e.detail.ctx?.sourceElement !== stream) return;
       lost();
-      setTimeout(() => location.reload(), 2000); // nothing was shown yet that could be lost
+      setTimeout(reload, 2000);
     });
   }
+  const written = () => [...document.querySelectorAll("textarea, input:not([type=hidden])")].some((f) => f.value !== f.defaultValue);
+  const reload = () => written() ? setTimeout(reload, 2000) : location.reload(); // what somebody writes is not lost
   const again = () => stream._htmx?.sse?.reader?.cancel();
   setInterval(() => { if (Date.now() - heard > silence && !document.hidden) { heard = Date.now(); lost(); again(); } }, 5000);
   window.addEventListener("offline", lost);
@@ -103,15 +110,41 @@ function follow() {
   if (talk && atEnd && beyond() > 0) scrollBy({top: beyond(), behavior: "instant"});
 }
 
-// Times in the reader's own zone.
+// Times in the reader's own zone, with their day where it is not today and not said above.
 function localize() {
+  days();
+  const today = new Date().toDateString();
   for (const t of document.querySelectorAll("time[datetime]")) {
     const at = new Date(t.dateTime);
     let text;
     if ("day" in t.dataset) text = at.toLocaleDateString(undefined, {weekday: "long", day: "numeric", month: "long", year: "numeric"});
     else if ("full" in t.dataset) text = at.toLocaleString();
-    else text = at.toLocaleTimeString(undefined, {hour: "2-digit", minute: "2-digit"});
+    else {
+      const day = t.closest("[data-days]") || at.toDateString() === today ? {} : {day: "numeric", month: "short", year: "numeric"};
+      text = at.toLocaleString(undefined, {hour: "2-digit", minute: "2-digit", ...day});
+    }
     if (t.textContent !== text) t.textContent = text;
+  }
+}
+
+// The list comes by the days of UTC, and is put under those of the reader.
+function days() {
+  const lists = [...document.querySelectorAll("ol[data-days=utc]")];
+  const made = [];
+  for (const row of lists.flatMap((list) => [...list.children])) {
+    const {dateTime} = row.querySelector("time"), day = new Date(dateTime).toDateString();
+    if (made.at(-1)?.day !== day) {
+      const heading = lists[0].previousElementSibling.cloneNode(true), list = lists[0].cloneNode(false);
+      heading.firstElementChild.dateTime = dateTime;
+      list.dataset.days = "local";
+      made.push({day, heading, list});
+    }
+    made.at(-1).list.append(row);
+  }
+  lists[0]?.previousElementSibling.before(...made.flatMap(({heading, list}) => [heading, list]));
+  for (const list of lists) {
+    list.previousElementSibling.remove();
+    list.remove();
   }
 }
 
