@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -24,8 +25,8 @@ type undecided struct{ Chats }
 
 func (undecided) Command(ctx context.Context, _ events.Key, _, _ string, _ protocol.Body) (protocol.Reply, error) {
 	<-ctx.Done()
-	if cause := context.Cause(ctx); cause != context.DeadlineExceeded {
-		return protocol.Reply{}, cause
+	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+		return protocol.Reply{}, err
 	}
 	return protocol.Reply{}, ErrUndecided
 }
@@ -123,7 +124,7 @@ func TestACommandMayBeDecidedLaterThanItsBodyMayArrive(t *testing.T) {
 
 func TestWhoDoesNotReadAnAnswerIsLetGo(t *testing.T) {
 	t.Parallel()
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	address := served(t, Config{
 		AnswerWait: 50 * time.Millisecond,
 		Ways: []Way{{Pattern: "GET /v1/test", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +133,7 @@ func TestWhoDoesNotReadAnAnswerIsLetGo(t *testing.T) {
 			}
 			for {
 				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
-					ended <- err
+					close(ended)
 					return
 				}
 			}
@@ -209,7 +210,7 @@ func TestWhoWatchesIsShutOutWhenTheRequestWouldBeSomebodyElses(t *testing.T) {
 	delete(tokens, "evt_acme")
 	ctx, end := context.WithTimeout(t.Context(), tooLong)
 	g.whileWelcome(ctx, end, as, r)
-	if ctx.Err() != context.Canceled { //nolint:errorlint // contexts give it so
+	if !errors.Is(ctx.Err(), context.Canceled) {
 		t.Error("it goes on with what another tenant has")
 	}
 }
