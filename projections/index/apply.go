@@ -44,8 +44,11 @@ func (s *store) apply(ctx context.Context, items []item) error {
 // unfit reports whether an error may be the fault of what is stored, and not of the
 // place where.
 func unfit(err error) bool {
-	if errors.Is(err, errPanic) {
+	switch {
+	case errors.Is(err, errPanic):
 		return true
+	case errors.Is(err, errDamaged):
+		return false
 	}
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -58,8 +61,11 @@ func unfit(err error) bool {
 	return false
 }
 
-// damaged reports whether an error says that a file is none that SQLite can read.
+// damaged reports whether an error says that a file cannot be read any more.
 func damaged(err error) bool {
+	if errors.Is(err, errDamaged) {
+		return true
+	}
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && (e.Code()&0xff == sqlite3.SQLITE_CORRUPT || e.Code()&0xff == sqlite3.SQLITE_NOTADB)
 }

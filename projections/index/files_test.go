@@ -72,6 +72,16 @@ func TestAFileOfNoUseIsReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"damaged within a row": func(t *testing.T, dir string, _ *logs) {
+			db, err := connect(folder(dir).file(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if _, err := db.ExecContext(t.Context(), `UPDATE chats SET state = substr(state, 2); DELETE FROM positions`); err != nil {
+				t.Fatal(err)
+			}
+		},
 		"of logs that were longer": func(_ *testing.T, _ string, l *logs) {
 			for n := range l.stored {
 				l.stored[n] = l.stored[n][:len(l.stored[n])/2]

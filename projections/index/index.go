@@ -80,13 +80,14 @@ func (x *Index) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if errors.Is(err, errNewer) {
+		newer, lasted := errors.Is(err, errNewer), time.Since(begun)
+		if newer && lasted > tryAgain { // else a disk may be spoiling one file after the other
 			continue
 		}
-		if time.Since(begun) > tryAgainMax {
+		if lasted > tryAgainMax {
 			wait, said = tryAgain, ""
 		}
-		if text := err.Error(); text != said {
+		if text := err.Error(); !newer && text != said {
 			x.cfg.Logger.ErrorContext(ctx, "the index of chats is not kept up to date; trying again", "error", err)
 			said = text
 		}
@@ -127,7 +128,10 @@ func (x *Index) keep(ctx context.Context) error {
 	watcher.Go(func() { x.watch(watching, generation, cancel) })
 	err = s.feed(watching, x.cfg.Log, x.cfg.Blobs, func() error {
 		use()
-		return x.folder.removeBefore(generation)
+		if err := x.folder.removeBefore(generation); err != nil {
+			x.cfg.Logger.WarnContext(ctx, "the index of chats: an old file stays", "error", err)
+		}
+		return nil
 	})
 	if errors.Is(context.Cause(watching), errNewer) {
 		err = errNewer

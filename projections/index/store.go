@@ -24,8 +24,13 @@ const (
 	cacheKiB   = 32 << 10 // of pages, of the connection that writes
 )
 
-// errVersion means that a file was folded by other rules than ours.
-var errVersion = errors.New("the file was folded by another release")
+var (
+	// errVersion means that a file was folded by other rules than ours.
+	errVersion = errors.New("the file was folded by another release")
+
+	// errDamaged means that what we have written into a row cannot be read any more.
+	errDamaged = errors.New("the file is damaged")
+)
 
 // position is up to where a stream was read.
 type position struct {
@@ -190,7 +195,10 @@ func (s *store) known(ctx context.Context, tx *sql.Tx, k events.Key) (*chat, err
 	case err != nil:
 		return nil, err
 	}
-	return c, json.Unmarshal(state, c)
+	if err := json.Unmarshal(state, c); err != nil {
+		return nil, fmt.Errorf("%w: chat %s: %w", errDamaged, k, err)
+	}
+	return c, nil
 }
 
 // close ends the connections. What is in the log of the file goes into it.
