@@ -172,7 +172,7 @@ browser: build ## the page in a real Chromium, while servers die and networks dr
 
 .PHONY: npmclients
 npmclients: ## clients of OpenAI's API from npm, against a gateway; needs node and npm
-	npm ci --prefix internal/npmclients --no-audit --no-fund
+	npm ci --prefix internal/npmclients --ignore-scripts --no-audit --no-fund
 	go test -tags processes ./internal/npmclients -run '^TestClients' -v -count=1 -timeout 20m
 
 .PHONY: release

@@ -1,21 +1,17 @@
 package webhook_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/gateway/webhook"
-	"github.com/everturn/everturn/protocol"
 )
 
 func TestEachEventIsToldSignedAndInOrder(t *testing.T) {
@@ -213,101 +209,6 @@ func TestAReceiverMayAskForMuchTime(t *testing.T) {
 	}
 }
 
-// A disk that was full, or a process that was killed, leaves half a line: it takes no
-// other with it.
-func TestHalfALetterSpoilsNoOther(t *testing.T) {
-	t.Parallel()
-	var open atomic.Bool
-	to := receive(t, func(w http.ResponseWriter, _ *http.Request, _ got) bool {
-		if open.Load() {
-			return true
-		}
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		return false
-	})
-	r := newRig(t)
-	f := r.load(r.file("name: crm\nurl: " + to.URL))
-	if err := os.WriteFile(f.DeadLetters, []byte(`{"hook":"crm","id":"acme.os`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	stop := r.run(f)
-	r.commit("acme", "oslo", 1)
-	r.await("it is set aside", func() bool { return strings.Contains(r.log.String(), "set aside") })
-	stop()
-	open.Store(true)
-	if list := r.redrive(f); len(list) != 1 || !list[0].Sent || list[0].ID != "acme.oslo.1.0" {
-		t.Errorf("redriven %+v", list)
-	}
-}
-
-// What was said in a chat that is erased is sent to nobody, and not asked for again.
-func TestLettersOfAnErasedChatAreOver(t *testing.T) {
-	t.Parallel()
-	r, to := newRig(t), receive(t, nil)
-	f := r.load(r.file("name: crm\nurl: " + to.URL))
-	letter := `{"hook":"crm","id":"acme.oslo.1.0","tenant":"acme","chat":"oslo","rev":1,"type":"chat.titled.v1","why":"status 422","tries":5,"at":"2026-11-29T12:00:00.000Z"}` + "\n"
-	if err := os.WriteFile(f.DeadLetters, []byte(letter), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var told []webhook.Redriven
-	erased := func(context.Context, events.Key, uint64) ([]byte, error) {
-		return nil, fmt.Errorf("query: %w", &protocol.RefusedError{Code: events.CodeErased})
-	}
-	for range 2 {
-		err := webhook.Redrive(t.Context(), f, webhook.NewSender("0.0.0", time.Now), "", erased, func(one webhook.Redriven) error {
-			told = append(told, one)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(told) != 1 || told[0].Sent || told[0].Left == "" || to.requests() != 0 {
-		t.Errorf("told %+v in %d requests", told, to.requests())
-	}
-}
-
-// Who redrives takes the file away while others write to it: no letter is lost.
-func TestLettersAreKeptWhileOthersAreSentAgain(t *testing.T) {
-	t.Parallel()
-	const writers, each = 8, 60
-	r := newRig(t)
-	f := r.load(r.file("name: crm\nurl: http://127.0.0.1:1"))
-	var writing sync.WaitGroup
-	for w := range writers {
-		writing.Go(func() {
-			for n := range each {
-				if err := webhook.AddLetter(f.DeadLetters, webhook.Letter{Hook: "crm", ID: fmt.Sprint(w, ".", n)}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	written := make(chan struct{})
-	go func() { writing.Wait(); close(written) }()
-	there := make(map[string]bool)
-	for over := false; !over; {
-		select {
-		case <-written:
-			over = true
-		default:
-		}
-		nobody := func(context.Context, events.Key, uint64) ([]byte, error) {
-			return nil, &protocol.RefusedError{Code: events.CodeErased}
-		}
-		err := webhook.Redrive(t.Context(), f, webhook.NewSender("0.0.0", time.Now), "", nobody, func(one webhook.Redriven) error {
-			there[one.ID] = true
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(there) != writers*each {
-		t.Errorf("%d of %d letters were lost", writers*each-len(there), writers*each)
-	}
-}
-
 // redrive sends what was set aside once more.
 func (r *rig) redrive(f webhook.File) []webhook.Redriven {
 	r.Helper()
@@ -386,93 +287,4 @@ func (r *rig) process(path string) *exec.Cmd {
 		r.Fatal(err)
 	}
 	return p
-}
-
-func TestAFileThatIsWrongIsToldWithAllThatIs(t *testing.T) {
-	t.Parallel()
-	_, err := webhook.Parse("webhooks.yaml", []byte(`
-webhooks:
-  - name: A b
-    url: ftp://x
-    events: [turn.compelted]
-    tenants: [ACME]
-    from: then
-    timeout: 2h
-    secret_env: [NONE]
-  - name: crm
-    url: https://user:pw@example.com
-  - name: crm
-    url: https://example.com/x
-    secret_env: [GOOD]
-`), func(name string) string {
-		if name == "GOOD" {
-			return secretText()
-		}
-		return "whsec_c2hvcnQ="
-	})
-	if err == nil {
-		t.Fatal("it is taken")
-	}
-	for _, want := range []string{
-		"dead_letters: want a file", "want 1 to 64 of a-z", "want an address that begins", `"turn.compelted" is no event`, `tenant "ACME"`,
-		`"then", want now or start`, "2h0m0s, want more than 0", "$NONE: want whsec_", "without a user", "secret_env: want the name", "is taken by a webhook above",
-	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not told:\n%v", want, err)
-		}
-	}
-	if strings.Contains(err.Error(), "c2hvcnQ") {
-		t.Errorf("it tells a secret:\n%v", err)
-	}
-	if _, err := webhook.Parse("w.yaml", []byte("dead_letters: d\nwebhooks:\n  - {name: a, url: 'http://x', urls: y}\n"), os.Getenv); err == nil {
-		t.Error("an unknown key is taken")
-	}
-}
-
-// What is wrong may stand beside what nobody else should read.
-func TestAFileThatIsWrongTellsNoSecret(t *testing.T) {
-	t.Parallel()
-	for name, hook := range map[string]string{
-		"the secret itself":      "url: https://x\n    secret_env: [whsec_SECRET]",
-		"the secret below":       "url: https://x\n    secret_env:\n      - whsec_SECRET",
-		"the secret as a text":   "url: https://x\n    secret_env: whsec_SECRET",
-		"another secret":         "url: https://x\n    secret_env: [c2VjcmV0SECRET+/=]",
-		"an address":             "url: ftp://x/SECRET\n    secret_env: [A]",
-		"a list of addresses":    "url: [https://x/SECRET]\n    secret_env: [A]",
-		"an address on one line": "{url: 'ftp://x/SECRET', secret_env: [A]}",
-		"a key that is unknown":  "urls: https://x/SECRET\n    secret_env: [A]",
-		"no YAML":                "url: \"https://x/SECRET\n    secret_env: [A]",
-		"no host":                "url: https://:443/SECRET\n    secret_env: [A]",
-	} {
-		_, err := webhook.Parse("w.yaml", []byte("dead_letters: d\nwebhooks:\n  - "+hook+"\n"), func(string) string { return secretText() })
-		if err == nil {
-			t.Errorf("%s: it is taken", name)
-			continue
-		}
-		if strings.Contains(err.Error(), "SECRET") {
-			t.Errorf("%s: it is told:\n%v", name, err)
-		}
-		if !strings.Contains(err.Error(), "w.yaml:") {
-			t.Errorf("%s: nobody says where:\n%v", name, err)
-		}
-	}
-}
-
-func TestPatternsOfEvents(t *testing.T) {
-	t.Parallel()
-	for pattern, want := range map[string][]events.Type{
-		"turn.completed":    {"turn.completed.v1"},
-		"turn.completed.v1": {"turn.completed.v1"},
-		"turn.fail*":        {"turn.failed.v1"},
-	} {
-		var got []events.Type
-		for _, kind := range events.TypeNames() {
-			if webhook.Matches(pattern, string(kind)) {
-				got = append(got, kind)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s means %v", pattern, got)
-		}
-	}
 }
