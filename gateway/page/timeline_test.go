@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestATimelineShowsTheEndOfALongChat(t *testing.T) {
 	commits.Commits[2] = json.RawMessage(`{"v":99}`) // of a newer release
 	r.answers[transcript.QueryCommits] = commits
 	resp, body := r.get("/c/c1/timeline?rev=2")
-	if resp.StatusCode != 200 || !strings.Contains(body, "the newest") || strings.Contains(body, `id="m-1"`) {
+	if resp.StatusCode != http.StatusOK || !strings.Contains(body, "the newest") || strings.Contains(body, `id="m-1"`) {
 		t.Errorf("got %d without the end, or with the beginning", resp.StatusCode)
 	}
 	if !strings.Contains(body, "second") || strings.Contains(body, "first") || strings.Count(body, "chat.titled.v1") != 3 {

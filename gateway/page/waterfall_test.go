@@ -111,7 +111,7 @@ func TestAWaterfallKeepsNothingThatWasSaid(t *testing.T) {
 	list := story()
 	for i := range list {
 		for j, e := range list[i].decoded.Events {
-			switch e := e.(type) { //nolint:gochecksumtype // no other says anything
+			switch e := e.(type) {
 			case events.InputAccepted:
 				e.Parts = said
 				list[i].decoded.Events[j] = e
