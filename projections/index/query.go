@@ -54,7 +54,7 @@ func query[Q, A any](x *Index, ask func(context.Context, inquiry[Q]) (A, error))
 		a, err := answer(ctx, x, tenant, q, ask)
 		if err != nil {
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return nil, question.Refuse(events.CodeUnavailable, "this takes more than %v: ask for less", maxQueryTime)
+				return nil, question.Refuse(events.CodeUnavailable, "this takes more than %v now: ask again later, or for less", maxQueryTime)
 			}
 			return nil, err
 		}
