@@ -35,9 +35,12 @@ type everythingFlags struct {
 // everything is every part in one process, on connections of their own to one
 // server: the same parts that run as processes elsewhere.
 type everything struct {
+	shut  context.CancelFunc // ends the ways in, which end before what they ask
+	doors sync.WaitGroup
+
 	cancel context.CancelFunc
-	last   []func() error // called in stop, when every part has ended
 	parts  sync.WaitGroup
+	last   []func() error // called in stop, when every part has ended
 
 	mu    sync.Mutex
 	errs  []error
@@ -46,7 +49,7 @@ type everything struct {
 }
 
 // start runs every part until stop is called, and returns when turns can
-// be run, tools included. Without web there is no gateway.
+// be run, tools included. Without web there is no gateway, which ends with ctx, too.
 func (f everythingFlags) start(ctx context.Context, s *surroundings, server *embedded.Server, web net.Listener) (*everything, error) {
 	set, err := f.Source.Load()
 	if err != nil {
@@ -77,8 +80,9 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	if err != nil {
 		return nil, errors.Join(err, stopMeter(), workspace.Close())
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	e := &everything{cancel: cancel, ended: make(chan struct{}), last: []func() error{stopTracing, stopMeter, workspace.Close}}
+	inFront, shut := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	e := &everything{shut: shut, cancel: cancel, ended: make(chan struct{}), last: []func() error{stopTracing, stopMeter, workspace.Close}}
 	ready, offered := make(chan struct{}), make(chan struct{})
 	e.run(ctx, server, "orchestrator", func(nc *nats.Conn) error {
 		cfg := orchestrator.Config{Log: log, Meter: meter, Tracer: tracer}
@@ -87,7 +91,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	})
 	select {
 	case <-ready:
-	case <-ctx.Done():
+	case <-inFront.Done():
 	case <-e.ended:
 		return nil, e.stop()
 	}
@@ -101,11 +105,11 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 		return parts.RunTools(ctx, nc, cfg, tooling)
 	})
 	if web != nil {
-		e.gateway(ctx, server, gateway.Config{Listener: web, Log: log, Meter: meter})
+		e.gateway(inFront, server, gateway.Config{Listener: web, Log: log, Meter: meter})
 	}
 	select {
 	case <-offered:
-	case <-ctx.Done():
+	case <-inFront.Done():
 	case <-e.ended:
 		return nil, e.stop()
 	}
@@ -114,7 +118,13 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 
 // run starts one part on a connection of its own.
 func (e *everything) run(ctx context.Context, server *embedded.Server, name string, part func(nc *nats.Conn) error) {
-	e.parts.Go(func() {
+	e.runAmong(ctx, &e.parts, server, name, part)
+}
+
+func (e *everything) runAmong(
+	ctx context.Context, group *sync.WaitGroup, server *embedded.Server, name string, part func(nc *nats.Conn) error,
+) {
+	group.Go(func() {
 		nc, err := server.Connect(name)
 		if err == nil {
 			err = part(nc)
@@ -135,8 +145,11 @@ func (e *everything) failed(err error) {
 	e.errs = append(e.errs, err)
 }
 
-// stop ends every part and waits for them.
+// stop ends every part and waits for them: first the ways in, so that what was asked
+// there is still answered.
 func (e *everything) stop() error {
+	e.shut()
+	e.doors.Wait()
 	e.cancel()
 	e.parts.Wait()
 	for _, f := range e.last {

@@ -124,7 +124,7 @@ func (f gatewayFlags) listen(ctx context.Context) (net.Listener, error) {
 // of the default tenant.
 func (e *everything) gateway(ctx context.Context, server *embedded.Server, cfg gateway.Config) {
 	cfg.Local = identity.Identity{Tenant: client.DefaultTenant, By: os.Getenv("USER")}
-	e.run(ctx, server, "gateway", func(nc *nats.Conn) error {
+	e.runAmong(ctx, &e.doors, server, "gateway", func(nc *nats.Conn) error {
 		return readside.RunGateway(ctx, nc, readside.GatewayConfig{Config: cfg})
 	})
 }
