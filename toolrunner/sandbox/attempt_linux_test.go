@@ -20,10 +20,10 @@ func attempts() map[string]func(args []string) error {
 		"read": readSecret, "read from a folder": readFrom, "write": writeOutside, "directories": readUpwards,
 		"hard link": hardLink, "read through a link": readThroughLink, "write through a link": writeThroughLink,
 		"race of links": raceOfLinks, "race of names": raceOfNames,
-		"dial": dial, "packet": packet, "socket": socket,
+		"dial": dial, "packet": packet, "socket": socket, "pair": pair, "strange pair": strangePair, "ordinary pair": ordinaryPair,
 		"environment": environment, "descriptors": descriptors, "files of init": filesOfInit, "others": others,
 		"setuid": setuid, "setuid file": setuidFile, "setuid at once": setuidAtOnce, "trace": trace, "mount": mount, "unshare": unshareAll, "clone": cloneUser,
-		"join": joinNamespace, "capability": capability, "device": device, "chroot": chroot, "kernel setting": kernelSetting,
+		"join": joinNamespace, "capability": capability, "device": device, "mode of a device": modeOfDevice, "chroot": chroot, "kernel setting": kernelSetting,
 		"kernel calls": kernelCalls, "foreign calls": foreignCalls, "kill": killInit,
 		"processes": processes, "threads": threads, "memory": memory, "memory of many": memoryOfMany, "shared memory": sharedMemory,
 		"nameless file": namelessFile, "file": file, "many descriptors": manyDescriptors, "spin": spin,
@@ -199,6 +199,50 @@ func socket(args []string) error {
 	}
 	_, err = unix.Socket(family, kind, 0)
 	return err
+}
+
+// pair sends a datagram to a file, by one of two sockets that were made for each
+// other: such a one can still be told to send elsewhere.
+func pair(args []string) error {
+	var errs []error
+	for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_RAW, unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
+		two, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Sendto(two[0], []byte(secret), 0, &unix.SockaddrUnix{Name: args[0]})
+		}
+		if err == nil {
+			err = unix.Connect(two[0], &unix.SockaddrUnix{Name: args[0]})
+		}
+		errs = append(errs, err)
+	}
+	return everyOne(errs)
+}
+
+// strangePair asks for sockets that talk another way. The kernel would load what
+// speaks it before it says no.
+func strangePair([]string) error {
+	_, err := unix.Socketpair(unix.AF_TIPC, unix.SOCK_STREAM, 0)
+	if errors.Is(err, unix.EPERM) {
+		return err
+	}
+	return nil
+}
+
+// ordinaryPair talks to itself, as programs do with what they start.
+func ordinaryPair([]string) error {
+	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
+		two, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := unix.Write(two[0], []byte("x")); err != nil {
+			return err
+		}
+		if _, err := unix.Read(two[1], make([]byte, 1)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loopBack talks to itself, which is allowed: a test of a server does.

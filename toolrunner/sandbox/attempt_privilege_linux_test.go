@@ -111,6 +111,19 @@ func device([]string) error {
 	return everyOne([]error{unix.Mknod("disk", unix.S_IFBLK|0o600, disk), unix.Mknod("/tmp/mem", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 1)))})
 }
 
+// modeOfDevice has the host's own devices stay as they are, but by its leave.
+func modeOfDevice([]string) error {
+	var errs []error
+	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"} {
+		info, err := os.Stat(path)
+		if err == nil {
+			err = os.Chmod(path, info.Mode().Perm())
+		}
+		errs = append(errs, err)
+	}
+	return everyOne(errs)
+}
+
 func chroot([]string) error { return unix.Chroot(".") }
 
 func kernelSetting([]string) error {

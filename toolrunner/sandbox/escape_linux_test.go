@@ -184,6 +184,19 @@ func TestNothingIsReachedOverTheNetwork(t *testing.T) {
 	}()
 	p.isReal(free, "packet", "udp", c.LocalAddr().String())
 	p.isHeld(box, "packet", "udp", c.LocalAddr().String())
+	file := filepath.Join(p.workspace, "datagrams")
+	f, err := net.ListenPacket("unixgram", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p.isReal(free, "pair", file)
+	p.isHeld(box, "pair", file)
+	p.isReal(free, "strange pair")
+	p.isHeld(box, "strange pair")
+	if out, _ := p.run(box, sandbox.Command{Network: true, ReadOnly: true}, "pair", file); !strings.Contains(out, held) {
+		t.Errorf("with the network granted: %s", out)
+	}
 	p.isHeld(box, "dial", "tcp", "192.0.2.1:80") // of an address that nobody has
 	for _, s := range [][2]int{
 		{unix.AF_UNIX, unix.SOCK_STREAM},
@@ -197,8 +210,10 @@ func TestNothingIsReachedOverTheNetwork(t *testing.T) {
 	} {
 		p.isHeld(box, "socket", strconv.Itoa(s[0]), strconv.Itoa(s[1]))
 	}
-	if out, _ := p.run(box, sandbox.Command{}, "loop back"); !strings.Contains(out, escaped) {
-		t.Errorf("a command cannot talk to itself: %s", out)
+	for _, name := range []string{"loop back", "ordinary pair"} {
+		if out, _ := p.run(box, sandbox.Command{}, name); !strings.Contains(out, escaped) {
+			t.Errorf("a command cannot talk to itself: %s: %s", name, out)
+		}
 	}
 }
 
@@ -239,7 +254,7 @@ func TestNoPrivilegeCanBeHad(t *testing.T) {
 	}
 	for _, plan := range everyPlan(box) {
 		for _, name := range []string{
-			"setuid file", "setuid at once", "trace", "mount", "unshare", "clone", "join", "capability", "device", "chroot",
+			"setuid file", "setuid at once", "trace", "mount", "unshare", "clone", "join", "capability", "device", "mode of a device", "chroot",
 			"kernel setting", "kernel calls", "foreign calls", "kill",
 		} {
 			p.isHeld(plan, name)

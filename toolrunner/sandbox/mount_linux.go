@@ -93,8 +93,8 @@ func (o order) fill() error {
 			return err
 		}
 	}
-	for _, path := range devices() {
-		if err := bind(path, 0); err != nil {
+	for _, path := range devices() { // which can be written all the same: it is their modes and times that cannot
+		if err := bind(path, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
 			return err
 		}
 	}
@@ -216,9 +216,6 @@ func bind(path string, attributes uint64) error {
 	}
 	if err := unix.Mount(from, to, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("show %s: %w", path, err)
-	}
-	if attributes == 0 {
-		return nil
 	}
 	return restrict(to, attributes, true)
 }

@@ -62,6 +62,14 @@ func TestOrdinaryUseFitsIn(t *testing.T) {
 			t.Errorf("%s: %+v, says %.500q", name, result, out)
 		}
 	}
+	for _, plan := range everyPlan(box) {
+		var out bytes.Buffer
+		const devices = "for d in null zero full random urandom; do head -c 1 /dev/$d | wc -c; done; echo x >/dev/null && echo x >/dev/zero"
+		result, err := plan.Run(t.Context(), sandbox.Command{Argv: []string{"/bin/sh", "-c", devices}, Output: &out})
+		if err != nil || result.Exit != 0 || out.String() != "0\n1\n1\n1\n1\n" {
+			t.Errorf("devices: %+v, %v, says %q", result, err, &out)
+		}
+	}
 	if info, err := os.Stat(filepath.Join(p.workspace, "big")); err != nil || info.Size() != 50*mib {
 		t.Errorf("what was written to the workspace is not there: %v", err)
 	}

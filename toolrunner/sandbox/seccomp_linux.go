@@ -41,11 +41,12 @@ func missing() []string {
 
 // condition refuses a call with some arguments only.
 type condition struct {
-	call  string
-	tests []test // refused if all are true
+	call string
 
-	argument uint32   // else, if there are no tests:
-	only     []uint32 // refused unless the argument is one of these
+	argument uint32
+	only     []uint32 // if there are any, refused unless the argument is one of these
+
+	tests []test // if there are any, refused if all are true
 }
 
 // test is whether an argument has one of the bits.
@@ -73,6 +74,8 @@ func conditions() []condition {
 		{call: "clone", tests: []test{{0, namespaces}}},
 		// The network has a namespace; a socket in a file has none, so there are no such.
 		{call: "socket", argument: 0, only: []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}},
+		// Of two sockets that were made for each other, those for datagrams can be told to send to a file after all.
+		{call: "socketpair", argument: 0, only: []uint32{unix.AF_UNIX}, tests: []test{{1, unix.SOCK_DGRAM}}},
 	}
 }
 
@@ -145,17 +148,21 @@ func filter(table *arch.Info) []bpf.Instruction {
 
 // verdict ends with one, whatever the arguments are.
 func (c condition) verdict() (program []bpf.Instruction) {
-	for i, t := range c.tests {
-		toAllowed := 2*(len(c.tests)-i-1) + 1 // over the other tests and the no
-		program = append(program, low(t.argument), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: t.bits, SkipFalse: uint8(toAllowed)})
-	}
-	if len(c.tests) == 0 {
+	if len(c.only) > 0 {
 		program = append(program, low(c.argument))
 		for i, value := range c.only {
 			program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipTrue: uint8(len(c.only) - i)})
 		}
+		program = append(program, bpf.RetConstant{Val: forbidden})
 	}
-	return append(program, bpf.RetConstant{Val: forbidden}, bpf.RetConstant{Val: allowed})
+	for i, t := range c.tests {
+		toAllowed := 2*(len(c.tests)-i-1) + 1 // over the other tests and the no
+		program = append(program, low(t.argument), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: t.bits, SkipFalse: uint8(toAllowed)})
+	}
+	if len(c.tests) > 0 {
+		program = append(program, bpf.RetConstant{Val: forbidden})
+	}
+	return append(program, bpf.RetConstant{Val: allowed})
 }
 
 // low loads the half of an argument that the kernel looks at.
