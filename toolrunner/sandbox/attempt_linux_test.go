@@ -28,7 +28,7 @@ func attempts() map[string]func(args []string) error {
 		"processes": processes, "threads": threads, "memory": memory, "memory of many": memoryOfMany, "shared memory": sharedMemory,
 		"nameless file": namelessFile, "file": file, "many descriptors": manyDescriptors, "spin": spin,
 		"daemon": daemon, "deaf": deaf, "session": session, "stopped": stopped, "crowd": crowd, "sit": sit,
-		"want": want, "held": heldAttempt, "me": me, "see": see, "list": list, "interactive": interactive, "terminal": terminal, "print": printMuch, "loop back": loopBack,
+		"want": want, "held": heldAttempt, "me": me, "niceness": niceness, "see": see, "list": list, "interactive": interactive, "terminal": terminal, "print": printMuch, "loop back": loopBack,
 	}
 }
 
@@ -325,6 +325,15 @@ func me([]string) error {
 		return err
 	}
 	return fmt.Errorf("uid %d, gid %d", os.Getuid(), os.Getgid())
+}
+
+// niceness tells how urgent it is.
+func niceness([]string) error {
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("niceness %d", 20-raw)
 }
 
 // others looks for processes that are not of this command.

@@ -45,14 +45,14 @@ func become() int {
 		return say(report{Unheld: fmt.Sprintf("seccomp: %v", err)})
 	}
 	say(report{Layers: layers})
-	if o.Try {
-		return 0
-	}
 	if err := unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return say(report{Unheld: fmt.Sprintf("close_range: %v", err)})
 	}
 	if err := o.Limits.apply(); err != nil {
 		return say(report{Unheld: fmt.Sprintf("rlimits: %v", err)})
+	}
+	if o.Try {
+		return 0
 	}
 	err = syscall.Exec(program, o.Argv, o.Environment)
 	return say(report{NotStarted: explain(o.Argv[0], err)})
@@ -121,11 +121,30 @@ func (l Limits) apply() error {
 			return err
 		}
 	}
-	return unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
+	return giveWay()
 }
 
-// niceness makes everybody else's work come first.
-const niceness = 10
+// Niceness makes everybody else's work come first.
+const (
+	niceness     = 10
+	nicenessBase = 20 // less which the kernel tells it, and the other way round
+)
+
+// giveWay makes this process no more urgent than that, or leaves it the less
+// urgent that it is already.
+func giveWay() error {
+	told, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return fmt.Errorf("niceness: %w", err)
+	}
+	if nicenessBase-told >= niceness {
+		return nil
+	}
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, niceness); err != nil {
+		return fmt.Errorf("niceness: %w", err)
+	}
+	return nil
+}
 
 // lower sets a limit, or leaves one that is lower already.
 func lower(resource int, most uint64) error {

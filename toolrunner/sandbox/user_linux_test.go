@@ -90,6 +90,18 @@ func TestNoPrivilegeIsNeeded(t *testing.T) {
 	}
 }
 
+// A runner may itself have been told to let others go first, by more than its
+// commands are.
+func TestACommandIsNoMoreUrgentThanWhoeverWantedIt(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	cmd := exec.CommandContext(t.Context(), "nice", "-n", "19", self(t), "attempt", "held", p.workspace, "niceness")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), held+"niceness 19\n") {
+		t.Errorf("%v, says %q", err, out)
+	}
+}
+
 // open lets everybody pass through folders.
 func open(t *testing.T, folders ...string) {
 	t.Helper()
