@@ -91,6 +91,23 @@ func TestADirectoryIsInsideTheWorkspace(t *testing.T) {
 	}
 }
 
+// What a command needs may be gone since the sandbox was tried out. Nothing has
+// happened then, and that is said.
+func TestACommandThatCannotBeHeldIsNotStarted(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	box := p.box(nil)
+	if err := os.Remove(p.workspace); err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range everyPlan(box) {
+		_, err := plan.Run(t.Context(), sandbox.Command{Argv: []string{"/bin/true"}})
+		if !errors.Is(err, sandbox.ErrNotStarted) || !strings.Contains(err.Error(), p.workspace) {
+			t.Error(err)
+		}
+	}
+}
+
 func TestNoLinkLeadsOut(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

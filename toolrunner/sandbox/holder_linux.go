@@ -57,7 +57,8 @@ func hold() int {
 	}()
 	status, err := reap(pid)
 	if err != nil {
-		return h.fail(err)
+		h.say(report{Lost: err.Error()})
+		return 1
 	}
 	end := ended{Exit: status.ExitStatus()}
 	if status.Signaled() {

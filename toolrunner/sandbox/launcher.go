@@ -50,8 +50,9 @@ type order struct {
 // report is one line of what a copy says.
 type report struct {
 	Layers     []string `json:"layers,omitempty"`
-	Unheld     string   `json:"unheld,omitempty"`      // which layer failed, and why
+	Unheld     string   `json:"unheld,omitempty"`      // which layer failed, and why; no command has run
 	NotStarted string   `json:"not_started,omitempty"` // why the command cannot run
+	Lost       string   `json:"lost,omitempty"`        // why it cannot be said how the command ended
 	Limit      string   `json:"limit,omitempty"`       // that was reached
 	Ended      *ended   `json:"ended,omitempty"`
 }

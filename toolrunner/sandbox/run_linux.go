@@ -58,8 +58,10 @@ func (s *Sandbox) runHeld(ctx context.Context, c Command) (Result, error) {
 	state, said, err := s.start(ctx, s.order(c), c.Output)
 	result := Result{Exit: -1, Limit: said.Limit, Ran: time.Since(began), Layers: said.Layers}
 	switch {
-	case err != nil:
+	case errors.Is(err, errLost):
 		return result, err
+	case err != nil:
+		return result, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	case said.Limit != "":
 	case said.Ended != nil:
 		result.Exit, result.Signal = said.Ended.Exit, said.Ended.Signal
@@ -75,8 +77,12 @@ func (s *Sandbox) runHeld(ctx context.Context, c Command) (Result, error) {
 	return result, nil
 }
 
+// errLost means that a command was started, and nobody can say how it ended.
+var errLost = errors.New("the command was lost sight of")
+
 // start runs a copy of this program that holds the command, and returns when it
-// and all it held have ended, with everything that it has said.
+// and all it held have ended, with everything that it has said. An error means
+// that no command has run, unless it is errLost.
 func (s *Sandbox) start(ctx context.Context, o order, output io.Writer) (*os.ProcessState, report, error) {
 	var p pipes
 	defer p.close()
@@ -108,13 +114,15 @@ func (s *Sandbox) start(ctx context.Context, o order, output io.Writer) (*os.Pro
 	waited := cmd.Wait()
 	kill()
 	if exit := (*exec.ExitError)(nil); waited != nil && !errors.As(waited, &exit) {
-		return nil, said, fmt.Errorf("sandbox: %w", waited)
+		return nil, said, fmt.Errorf("%w: %w", errLost, waited)
 	}
 	switch {
 	case said.Unheld != "":
 		return nil, said, errors.New(said.Unheld)
 	case said.NotStarted != "":
-		return nil, said, fmt.Errorf("%w: %s", ErrNotStarted, said.NotStarted)
+		return nil, said, errors.New(said.NotStarted)
+	case said.Lost != "":
+		return nil, said, fmt.Errorf("%w: %s", errLost, said.Lost)
 	case ctx.Err() == nil && len(said.Layers) == 0:
 		return nil, said, fmt.Errorf("sandbox: the holder ended without a word: %w", errors.Join(waited, sent))
 	}
@@ -141,6 +149,9 @@ func (r report) and(next report) report {
 	}
 	if r.NotStarted == "" {
 		r.NotStarted = next.NotStarted
+	}
+	if r.Lost == "" {
+		r.Lost = next.Lost
 	}
 	if r.Limit == "" {
 		r.Limit = next.Limit

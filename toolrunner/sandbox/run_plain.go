@@ -28,7 +28,7 @@ func (s *Sandbox) runPlain(ctx context.Context, c Command) (Result, error) {
 	}
 	var output pipe
 	if err := output.open(); err != nil {
-		return Result{}, fmt.Errorf("sandbox: %w", err)
+		return Result{}, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	defer closeAll(&output.read, &output.write)
 	cmd := exec.Command(program) //nolint:noctx // it is told to end before it is killed; running what was approved is the point
@@ -58,7 +58,7 @@ func (s *Sandbox) runPlain(ctx context.Context, c Command) (Result, error) {
 		result.Signal = signalName(status.Signal())
 	}
 	if exit := (*exec.ExitError)(nil); waited != nil && !errors.As(waited, &exit) {
-		return result, fmt.Errorf("sandbox: %w", waited)
+		return result, fmt.Errorf("the command was lost sight of: %w", waited)
 	}
 	return result, ctx.Err()
 }

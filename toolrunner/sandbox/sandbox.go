@@ -116,7 +116,7 @@ type Result struct {
 // Errors of a run.
 var (
 	// ErrNotStarted means that the command never ran: there is no such program or
-	// folder. Nothing has happened.
+	// folder, or what should hold it could not be had. Nothing has happened.
 	ErrNotStarted = errors.New("not started")
 
 	// ErrUnavailable means that this system cannot hold commands. The text says

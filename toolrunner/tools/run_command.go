@@ -152,7 +152,7 @@ func run(ctx context.Context, box *sandbox.Sandbox, c toolrunner.Call, command s
 	command.Output = out
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errCommandTime)
 	result, err := box.Run(limited, command)
-	late := errors.Is(context.Cause(limited), errCommandTime)
+	late := err != nil && errors.Is(context.Cause(limited), errCommandTime) // it may have ended just before
 	cancel()
 	out.follow.stop()
 	switch {
