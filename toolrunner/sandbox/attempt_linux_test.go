@@ -25,7 +25,7 @@ func attempts() map[string]func(args []string) error {
 		"setuid": setuid, "setuid file": setuidFile, "setuid at once": setuidAtOnce, "trace": trace, "mount": mount, "unshare": unshareAll, "clone": cloneUser,
 		"join": joinNamespace, "capability": capability, "device": device, "mode of a device": modeOfDevice, "chroot": chroot, "kernel setting": kernelSetting,
 		"kernel calls": kernelCalls, "foreign calls": foreignCalls, "kill": killInit,
-		"processes": processes, "threads": threads, "memory": memory, "memory of many": memoryOfMany, "shared memory": sharedMemory,
+		"processes": processes, "threads": threads, "memory": memory, "memory of many": memoryOfMany, "memory of the rest": memoryOfTheRest, "shared memory": sharedMemory,
 		"nameless file": namelessFile, "file": file, "many descriptors": manyDescriptors, "spin": spin,
 		"daemon": daemon, "deaf": deaf, "session": session, "stopped": stopped, "crowd": crowd, "sit": sit,
 		"want": want, "held": heldAttempt, "me": me, "niceness": niceness, "see": see, "list": list, "interactive": interactive, "terminal": terminal, "print": printMuch, "loop back": loopBack,

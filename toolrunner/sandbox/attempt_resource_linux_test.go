@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -92,11 +93,30 @@ func take(args []string, flags int) error {
 	return nil
 }
 
-// memoryOfMany has several processes take what each of them may.
+// memoryOfTheRest takes it after the first thread of this process has ended: of a
+// process the kernel tells what that one has.
+func memoryOfTheRest(args []string) error {
+	first := make(chan bool)
+	go func() {
+		if <-first {
+			_ = take(args, unix.MAP_PRIVATE|unix.MAP_ANON)
+		}
+		os.Exit(0)
+	}()
+	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		return errors.New("this is not the first thread")
+	}
+	first <- true
+	_, _, errno := syscall.Syscall(unix.SYS_EXIT, 0, 0, 0)
+	return errno
+}
+
+// memoryOfMany has several processes take what each of them may, in that way.
 func memoryOfMany(args []string) error {
 	var children []*exec.Cmd
 	for range 8 {
-		child := again("memory", args[0])
+		child := again(args[1], args[0])
 		if err := child.Start(); err != nil {
 			return err
 		}

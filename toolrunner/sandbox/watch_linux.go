@@ -49,10 +49,33 @@ func usage() (threads int, memory int64) {
 		if err != nil {
 			continue // it has ended
 		}
-		threads += max(1, int(field(status, "Threads:")))
-		memory += (field(status, "RssAnon:") + field(status, "RssShmem:")) << 10
+		count := max(1, int(field(status, "Threads:")))
+		threads += count
+		if count > 1 && !bytes.Contains(status, []byte(memoryField)) {
+			status = ofAnotherThread(name)
+		}
+		memory += (field(status, memoryField) + field(status, "RssShmem:") + field(status, "VmSwap:")) << 10
 	}
 	return threads, memory
+}
+
+// memoryField is in the status of all that have memory.
+const memoryField = "RssAnon:"
+
+// ofAnotherThread is the status of a process whose first thread has ended before
+// the others: of that one the kernel tells nothing about memory.
+func ofAnotherThread(process string) []byte {
+	threads, err := os.ReadDir("/proc/" + process + "/task")
+	if err != nil {
+		return nil // it has ended
+	}
+	for _, thread := range threads {
+		status, err := os.ReadFile("/proc/" + process + "/task/" + thread.Name() + "/status")
+		if err == nil && bytes.Contains(status, []byte(memoryField)) {
+			return status
+		}
+	}
+	return nil
 }
 
 // field is the number that a line of a status file begins with.
