@@ -23,7 +23,7 @@ func attempts() map[string]func(args []string) error {
 		"dial": dial, "packet": packet, "socket": socket, "pair": pair, "strange pair": strangePair, "ordinary pair": ordinaryPair,
 		"environment": environment, "descriptors": descriptors, "files of init": filesOfInit, "others": others,
 		"setuid": setuid, "setuid file": setuidFile, "setuid at once": setuidAtOnce, "trace": trace, "mount": mount, "unshare": unshareAll, "clone": cloneUser,
-		"join": joinNamespace, "capability": capability, "device": device, "mode of a device": modeOfDevice, "chroot": chroot, "kernel setting": kernelSetting,
+		"join": joinNamespace, "capability": capability, "device": device, "mode of a device": modeOfDevice, "mode of itself": modeOfItself, "chroot": chroot, "kernel setting": kernelSetting,
 		"kernel calls": kernelCalls, "foreign calls": foreignCalls, "kill": killInit,
 		"processes": processes, "threads": threads, "memory": memory, "memory of many": memoryOfMany, "memory of the rest": memoryOfTheRest, "shared memory": sharedMemory,
 		"nameless file": namelessFile, "file": file, "many descriptors": manyDescriptors, "spin": spin,

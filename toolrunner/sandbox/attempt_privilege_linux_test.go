@@ -124,6 +124,15 @@ func modeOfDevice([]string) error {
 	return everyOne(errs)
 }
 
+// modeOfItself has the file that this program was started from stay as it is.
+func modeOfItself([]string) error {
+	info, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	return os.Chmod("/proc/self/exe", info.Mode().Perm())
+}
+
 func chroot([]string) error { return unix.Chroot(".") }
 
 func kernelSetting([]string) error {

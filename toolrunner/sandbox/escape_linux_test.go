@@ -289,6 +289,29 @@ func TestNoPrivilegeCanBeHad(t *testing.T) {
 	}
 }
 
+// The process that becomes a command was started from a file of the host, and is
+// the one way to it that is left.
+func TestACommandIsNotTheRunnerItself(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	script := []byte("#!/proc/self/exe attempt\n")
+	if err := errors.Join(os.Symlink("/proc/self/exe", filepath.Join(p.workspace, "link")), os.WriteFile(filepath.Join(p.workspace, "script"), script, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	box := p.box(nil)
+	p.isReal(p.box(off), "mode of itself")
+	p.isHeld(box, "mode of itself")
+	for _, plan := range everyPlan(box) {
+		for _, program := range []string{"/proc/self/exe", "/proc/thread-self/exe", "./link", "./script"} {
+			var out strings.Builder
+			_, err := plan.Run(t.Context(), sandbox.Command{Argv: []string{program, "attempt", "mode of itself"}, Output: &out})
+			if !errors.Is(err, sandbox.ErrNotStarted) {
+				t.Errorf("%s: %v, says %q", program, err, &out)
+			}
+		}
+	}
+}
+
 func TestNothingLeaksIn(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

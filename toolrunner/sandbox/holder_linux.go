@@ -137,7 +137,11 @@ func (h *holder) launch() (int, error) {
 	}
 	defer write.Close()
 	defer read.Close()
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{startedName}, &syscall.ProcAttr{
+	program := ourselves
+	if _, err := os.Stat(program); err != nil {
+		program = "/proc/self/exe"
+	}
+	pid, err := syscall.ForkExec(program, []string{startedName}, &syscall.ProcAttr{
 		Dir: "/", Env: []string{},
 		Files: []uintptr{null.Fd(), 1, 2, read.Fd(), statusFD},
 		Sys:   &syscall.SysProcAttr{Setsid: true},

@@ -35,6 +35,7 @@ const (
 
 // order is what a copy is to do.
 type order struct {
+	Program     string // where ours lies
 	Workspace   string
 	Read        []string
 	Environment []string

@@ -118,7 +118,31 @@ func (o order) fill() error {
 	if o.ReadOnly {
 		attributes |= unix.MOUNT_ATTR_RDONLY
 	}
-	return bind(o.Workspace, attributes)
+	if err := bind(o.Workspace, attributes); err != nil {
+		return err
+	}
+	return o.showOurselves()
+}
+
+// ourselves is this very program, where nobody can change it. What becomes a
+// command is started from there: the kernel shows a process the file that it was
+// started from, and that of the host might belong to whoever runs the command.
+const ourselves = "/run/everturn-sandbox"
+
+// showOurselves puts it there, unless this program has been replaced since it was
+// started, or lies where the command's user cannot get to. It is then started
+// from the file of the host, which is nobody's any more, or not that user's to change.
+func (o order) showOurselves() error {
+	from := oldRoot + o.Program
+	there, err := os.Stat(from)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	running, err := os.Stat(newRoot + "/proc/self/exe")
+	if err != nil || !os.SameFile(there, running) {
+		return err
+	}
+	return bindTo(from, newRoot+ourselves, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
 // processes mounts what tells a command about its own processes, and nothing
@@ -201,7 +225,10 @@ func settled(to string) bool {
 
 // bind puts a file or folder of the host in its place in the new root.
 func bind(path string, attributes uint64) error {
-	from, to := oldRoot+path, newRoot+path
+	return bindTo(oldRoot+path, newRoot+path, attributes)
+}
+
+func bindTo(from, to string, attributes uint64) error {
 	info, err := os.Stat(from)
 	if err != nil {
 		return err
@@ -215,7 +242,7 @@ func bind(path string, attributes uint64) error {
 		return err
 	}
 	if err := unix.Mount(from, to, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("show %s: %w", path, err)
+		return fmt.Errorf("show %s: %w", from, err)
 	}
 	return restrict(to, attributes, true)
 }

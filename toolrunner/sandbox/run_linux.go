@@ -47,8 +47,9 @@ func try(ctx context.Context, cfg Config, p plan) ([]string, error) {
 }
 
 func (s *Sandbox) order(c Command) order {
+	program, _ := os.Executable() // empty is the path of no file
 	return order{
-		Workspace: s.cfg.Workspace, Read: s.cfg.Read, Environment: s.cfg.environment(), Limits: s.cfg.Limits,
+		Program: program, Workspace: s.cfg.Workspace, Read: s.cfg.Read, Environment: s.cfg.environment(), Limits: s.cfg.Limits,
 		Argv: c.Argv, Directory: c.Directory, Network: c.Network, ReadOnly: c.ReadOnly, Mapped: s.plan == planMapped,
 	}
 }
