@@ -289,6 +289,21 @@ func TestNoPrivilegeCanBeHad(t *testing.T) {
 	}
 }
 
+// Wherever a distribution keeps keys and passwords, commands are not shown it.
+func TestNoKeysAreShown(t *testing.T) {
+	t.Parallel()
+	for _, kept := range []string{
+		"/etc/shadow", "/etc/gshadow", "/etc/ssh", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/pki/CA/private", "/etc/pki/entitlement",
+		"/etc/pki/nssdb", "/etc/krb5.keytab", "/etc/sudoers",
+	} {
+		for _, shown := range sandbox.Shown() {
+			if kept == shown || strings.HasPrefix(kept, shown+"/") {
+				t.Errorf("%s is shown with %s", kept, shown)
+			}
+		}
+	}
+}
+
 // The process that becomes a command was started from a file of the host, and is
 // the one way to it that is left.
 func TestACommandIsNotTheRunnerItself(t *testing.T) {

@@ -308,7 +308,7 @@ func TestB47WhatIsMeantForAShellIsNotAllowed(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{
 		``, `status`, `status=`, `status=git status`, `status=[]`, `status=[""]`, `status=["GIT_PAGER=x","git","log"]`,
-		`status=["git","log\nrm -rf ."]`, `status=["git","\r"]`, `status=["git","a\u0000b"]`, `status=[1]`, `status=["git"] ["x"]`, `=["git"]`,
+		`status=["git","log\nrm -rf ."]`, `status=["git","\r"]`, `status=["git","a\u0000b"]`, `status=[1]`, `status=["git",null]`, `status=["git"] ["x"]`, `=["git"]`,
 		`a-b=["git"]`, `command=["git"]`, `shell=["sh"]`, `with space=["git"]`, strings.Repeat("a", 41) + `=["git"]`, `status={"argv":["git"]}`,
 	} {
 		if a, err := tools.ParseAllowed(bad); err == nil {

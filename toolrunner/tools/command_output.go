@@ -44,7 +44,7 @@ func (o *output) Write(b []byte) (int, error) {
 
 // end gives what is kept, and how many bytes were dropped.
 func (o *output) end() (text string, dropped int64) {
-	if over := len(o.tail) - maxOutputTailBytes; over > 0 && (o.dropped > 0 || over > 0) {
+	if over := len(o.tail) - maxOutputTailBytes; over > 0 {
 		o.dropped += int64(over)
 		o.tail = o.tail[over:]
 	}

@@ -29,9 +29,16 @@ func ParseAllowed(s string) (Allowed, error) {
 	if !ok || !isToolSuffix(name) {
 		return Allowed{}, fmt.Errorf(`%.60q: want NAME=["PROGRAM","ARGUMENT",...], the name of up to 40 letters, digits and _`, s)
 	}
-	var argv []string
-	if err := json.Unmarshal([]byte(list), &argv); err != nil {
+	var items []*string
+	if err := json.Unmarshal([]byte(list), &items); err != nil {
 		return Allowed{}, fmt.Errorf(`%s: want a JSON list of strings, such as ["git","status"]: %w`, name, err)
+	}
+	var argv []string
+	for _, item := range items {
+		if item == nil {
+			return Allowed{}, fmt.Errorf(`%s: want a JSON list of strings, such as ["git","status"], without null`, name)
+		}
+		argv = append(argv, *item)
 	}
 	switch {
 	case len(argv) == 0 || argv[0] == "":
