@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
@@ -161,12 +162,29 @@ const answersHelp = "y: yes; a: yes, and always in this chat; n [why]: no; s [wh
 // text is the question about the first call.
 func (q *approving) text() string {
 	r := q.open[0]
-	arguments := q.called[r.Call].Arguments
-	if arguments == "" {
+	part := q.called[r.Call]
+	arguments := part.Arguments
+	switch {
+	case arguments == "" && part.Blob != "":
+		arguments = "…"
+	case arguments == "":
 		arguments = "{}"
 	}
-	return events.VisibleText(fmt.Sprintf("? call %s wants to run: %s %s%s\n  %s\n",
-		r.Call, r.Tool, events.Shorten(arguments, maxAskedChars), reviewOf(r), answersHelp))
+	return events.VisibleText(fmt.Sprintf("? call %s wants to run: %s %s%s%s\n  %s\n",
+		r.Call, r.Tool, events.Shorten(arguments, maxAskedChars), unseen(arguments, part.Blob), reviewOf(r), answersHelp))
+}
+
+// unseen tells who decides about arguments that these go on: what is approved is
+// all of them.
+func unseen(arguments string, whole events.Digest) string {
+	chars := utf8.RuneCountInString(arguments)
+	switch {
+	case whole != "":
+		return fmt.Sprintf("\n  ! only the beginning of the arguments is shown; the whole is stored as %s", whole)
+	case chars > maxAskedChars:
+		return fmt.Sprintf("\n  ! only the beginning of the arguments is shown; %d characters more are not", chars-maxAskedChars+1)
+	}
+	return ""
 }
 
 // reviewOf is what a model said about a call before a person is asked.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -51,6 +52,31 @@ func watched(t *testing.T) *laptop {
 		t.Fatal(r.failure)
 	}
 	return b
+}
+
+// Who says yes says it to all of the arguments, also to those that do not fit.
+func TestWhoApprovesIsToldOfArgumentsThatAreNotShown(t *testing.T) {
+	t.Parallel()
+	call := events.CallID{Turn: 1, Step: 1, Ordinal: 1}
+	asked := func(p events.Part) string {
+		q := approving{open: []events.ApprovalRequested{{Call: call, Tool: "run_shell"}}, called: map[events.CallID]events.Part{call: p}}
+		return q.text()
+	}
+	long := `{"script":"` + strings.Repeat("a", maxAskedChars) + `rm -r ."}`
+	for name, tt := range map[string]struct {
+		part events.Part
+		want string
+	}{
+		"long":   {events.Part{Arguments: long}, fmt.Sprintf("%d characters more are not", len(long)-maxAskedChars+1)},
+		"stored": {events.Part{Arguments: `{"script":"a`, Blob: "sha256-x"}, "stored as sha256-x"},
+	} {
+		if text := asked(tt.part); !strings.Contains(text, "only the beginning") || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: says %q", name, text)
+		}
+	}
+	if text := asked(events.Part{Arguments: long[:maxAskedChars]}); strings.Contains(text, "only the beginning") {
+		t.Errorf("says %q", text)
+	}
 }
 
 func TestAChatAsksInPlace(t *testing.T) {
