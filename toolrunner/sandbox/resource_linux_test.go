@@ -17,7 +17,8 @@ import (
 )
 
 // Each attempt has a bound of its own beside that of the sandbox, so that a
-// sandbox that fails does not take the machine with it.
+// sandbox that fails does not take the machine with it. The limits of memory leave
+// room for what the race detector takes.
 func TestNothingUsesMoreThanItMay(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -28,10 +29,10 @@ func TestNothingUsesMoreThanItMay(t *testing.T) {
 	}{
 		{"processes", sandbox.Limits{Processes: 40}, []string{"500"}, "processes"},
 		{"threads", sandbox.Limits{Processes: 40}, []string{"300"}, "processes"},
-		{"memory", sandbox.Limits{Memory: 256 * mib}, []string{"600"}, "cannot allocate memory"},
-		{"memory of many", sandbox.Limits{Memory: 256 * mib}, []string{"100", "memory"}, "MiB of memory"},
-		{"memory of many", sandbox.Limits{Memory: 256 * mib}, []string{"100", "memory of the rest"}, "MiB of memory"},
-		{"shared memory", sandbox.Limits{Memory: 256 * mib}, []string{"1000"}, "MiB of memory"},
+		{"memory", sandbox.Limits{Memory: 768 * mib}, []string{"1200"}, "cannot allocate memory"},
+		{"memory of many", sandbox.Limits{Memory: 768 * mib}, []string{"200", "memory"}, "MiB of memory"},
+		{"memory of many", sandbox.Limits{Memory: 768 * mib}, []string{"200", "memory of the rest"}, "MiB of memory"},
+		{"shared memory", sandbox.Limits{Memory: 768 * mib}, []string{"1000"}, "MiB of memory"},
 		{"nameless file", sandbox.Limits{}, nil, "not implemented"},
 		{"file", sandbox.Limits{FileSize: 8 * mib}, []string{"big", "20"}, "after 8 MiB"},
 		{"file", sandbox.Limits{Temporary: 8 * mib}, []string{"/tmp/big", "20"}, "no space left"},
