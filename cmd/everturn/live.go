@@ -87,12 +87,17 @@ func (v *liveView) delta(d protocol.Delta) {
 		v.line()
 		v.printf("[attempt %d]\n", d.Attempt)
 	}
+	first := v.step != d.Step || v.attempt != d.Attempt
 	if v.step != d.Step {
 		v.kind = ""
 	}
 	v.step, v.attempt = d.Step, d.Attempt
 	if d.Kind == string(events.PartCall) {
 		return // the commit shows the whole call
+	}
+	if first && d.I > 0 {
+		v.line()
+		v.printf("[it has begun to answer; the transcript will have all of it]\n… ")
 	}
 	if v.kind != d.Kind && d.Kind == string(events.PartReasoning) {
 		v.line()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
 )
 
 func TestTailEndsAsTheTurnDid(t *testing.T) {
@@ -60,6 +61,37 @@ func TestALiveViewSaysWhenTheNextTryIs(t *testing.T) {
 			var out strings.Builder
 			view := &liveView{out: &out}
 			view.see(client.Sight{Commit: &events.Commit{Events: []events.Event{tt.e}}})
+			if out.String() != tt.want {
+				t.Errorf("shows %q, want %q", &out, tt.want)
+			}
+		})
+	}
+}
+
+// Who begins to watch in the middle of an answer is told that it has begun before.
+func TestALiveViewSaysThatItHasNotSeenTheBeginning(t *testing.T) {
+	t.Parallel()
+	step := events.StepID{Turn: 1, Step: 1}
+	delta := func(attempt, i int, text string) client.Sight {
+		return client.Sight{Delta: &protocol.Delta{Turn: 1, Step: step, Attempt: attempt, I: i, Kind: string(events.PartText), Text: text}}
+	}
+	const mark = "[it has begun to answer; the transcript will have all of it]\n… "
+	for _, tt := range []struct {
+		name string
+		seen []client.Sight
+		want string
+	}{
+		{"from its beginning", []client.Sight{delta(1, 0, "Let me "), delta(1, 1, "look")}, "Let me look"},
+		{"in the middle", []client.Sight{delta(1, 3, "at the "), delta(1, 4, "clock")}, mark + "at the clock"},
+		{"then the next attempt", []client.Sight{delta(1, 3, "at the"), delta(2, 0, "Let me")}, mark + "at the\n[attempt 2]\nLet me"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			view := &liveView{out: &out}
+			for _, s := range tt.seen {
+				view.see(s)
+			}
 			if out.String() != tt.want {
 				t.Errorf("shows %q, want %q", &out, tt.want)
 			}
