@@ -48,7 +48,7 @@ func (a *Agents) Delete(ctx context.Context, tenant, name string) error {
 	return translate(err, "remove agent %s", name)
 }
 
-// errListed ends a look at the agents.
+// errListed ends a look at what there is.
 var errListed = errors.New("all have been listed")
 
 // List gives a tenant's agents by name.

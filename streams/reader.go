@@ -19,6 +19,7 @@ type Reader struct {
 	Blobs  *Blobs
 	Agents *Agents
 	Tokens *Tokens
+	Tools  *Tools // offers nothing
 
 	c *connection
 }
@@ -36,12 +37,15 @@ func OpenReader(ctx context.Context, nc *nats.Conn, o Options) (*Reader, error) 
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
 	c.findSole(ctx)
-	return &Reader{Log: &Log{c: c, shards: shards}, Blobs: &Blobs{c: c}, Agents: &Agents{c: c}, Tokens: &Tokens{c: c}, c: c}, nil
+	blobs := &Blobs{c: c}
+	return &Reader{
+		Log: &Log{c: c, shards: shards}, Blobs: blobs, Agents: &Agents{c: c}, Tokens: &Tokens{c: c}, Tools: &Tools{c: c, blobs: blobs}, c: c,
+	}, nil
 }
 
 // Manifest gives a manifest by its digest, also one that is offered no more.
 func (r *Reader) Manifest(ctx context.Context, d events.Digest) (protocol.Manifest, error) {
-	return (&Tools{c: r.c, blobs: r.Blobs}).Manifest(ctx, d)
+	return r.Tools.Manifest(ctx, d)
 }
 
 // Command is the first stored command with a sequence of at least from, of a

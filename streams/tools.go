@@ -51,9 +51,20 @@ func (t *Tools) Offer(ctx context.Context, e protocol.ToolEntry) error {
 	if err != nil {
 		return fmt.Errorf("offer tool %s: %w", e.Manifest.Name, err)
 	}
-	key := e.Manifest.Group + "." + e.Manifest.Name
-	_, err = t.c.publish(ctx, &nats.Msg{Subject: t.c.bucketWrite(bucketSubject(ToolsBucket, key)), Data: body})
+	_, err = t.c.publish(ctx, &nats.Msg{Subject: t.c.bucketWrite(toolSubject(e.Manifest.Group, e.Manifest.Name)), Data: body})
 	return translate(err, "offer tool %s", e.Manifest.Name)
+}
+
+// toolSubject is where a group's tool of that name lies.
+func toolSubject(group, name string) string { return bucketSubject(ToolsBucket, group+"."+name) }
+
+// Forget takes a tool off the list. Its manifest stays, for turns that knew it. One that
+// is not there is no error.
+func (t *Tools) Forget(ctx context.Context, group, name string) error {
+	_, err := t.c.publish(ctx, &nats.Msg{
+		Subject: t.c.bucketWrite(toolSubject(group, name)), Header: nats.Header{bucketOperation: {"DEL"}},
+	})
+	return translate(err, "forget tool %s", name)
 }
 
 // Keep stores a manifest by content and offers nobody the tool.
@@ -78,25 +89,45 @@ func (t *Tools) Manifest(ctx context.Context, d events.Digest) (protocol.Manifes
 	return m, nil
 }
 
+// List gives all entries, sorted by name.
+func (t *Tools) List(ctx context.Context) ([]protocol.ToolEntry, error) {
+	var list []protocol.ToolEntry
+	err := t.follow(ctx, func(all []protocol.ToolEntry) error {
+		list = all
+		return errListed
+	})
+	if !errors.Is(err, errListed) {
+		return nil, err
+	}
+	return list, nil
+}
+
 // Watch calls on with all entries, sorted by name, first and after each change,
 // until ctx ends or it may have missed one: then call it again.
 func (t *Tools) Watch(ctx context.Context, on func([]protocol.ToolEntry)) error {
+	return t.follow(ctx, func(all []protocol.ToolEntry) error {
+		on(all)
+		return nil
+	})
+}
+
+// follow is Watch until on fails.
+func (t *Tools) follow(ctx context.Context, on func([]protocol.ToolEntry) error) error {
 	entries := map[string]protocol.ToolEntry{} // by subject
 	ready := false
-	tell := func() { on(slices.SortedFunc(maps.Values(entries), byName)) }
+	tell := func() error { return on(slices.SortedFunc(maps.Values(entries), byName)) }
 	f := follower{
 		c: t.c, sources: []source{{stream: toolsStream, filter: bucketSubject(ToolsBucket, ">")}}, policy: jetstream.DeliverLastPerSubjectPolicy,
 		on: func(m *nats.Msg, _ *nats.MsgMetadata) error {
 			err := t.enter(ctx, entries, m)
 			if err == nil && ready {
-				tell()
+				err = tell()
 			}
 			return err
 		},
 		ready: func() error {
 			ready = true
-			tell()
-			return nil
+			return tell()
 		},
 	}
 	return f.run(ctx)

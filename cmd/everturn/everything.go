@@ -113,6 +113,9 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	case <-e.ended:
 		return nil, e.stop()
 	}
+	if err := forgetOthers(inFront, server, tooling); err != nil && inFront.Err() == nil {
+		return nil, errors.Join(err, e.stop())
+	}
 	return e, nil
 }
 

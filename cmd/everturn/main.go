@@ -81,6 +81,7 @@ type grammar struct {
 	Verify      verifyCommand      `cmd:"" help:"Check logs against every rule."`
 	Models      modelsCommand      `cmd:"" help:"Show and try the models that can be asked."`
 	Agents      agentsCommand      `cmd:"" help:"Show and keep named settings, which chats refer to."`
+	Tools       toolsCommand       `cmd:"" help:"Show the tools on offer, and take one off the list."`
 	Tokens      tokensCommand      `cmd:"" help:"Show, make and revoke tokens with which gateways are asked."`
 	Webhooks    webhooksCommand    `cmd:"" help:"Send what happens in chats to other systems."`
 	Config      configCommand      `cmd:"" help:"Check the configuration, and show what it comes to."`
