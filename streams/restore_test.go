@@ -126,7 +126,7 @@ func TestABackupIsRestoredIntoACluster(t *testing.T) {
 	if stored := storedIn(t, js, streams.CommandsStream); stored != 3 {
 		t.Errorf("%d commands are there, want 3", stored)
 	}
-	if len(told) != 9 { // COMMANDS, four logs, DEAD, two buckets, one object store
+	if len(told) != 10 { // COMMANDS, four logs, DEAD, three buckets, one object store
 		t.Errorf("restored are %v", told)
 	}
 
@@ -190,12 +190,14 @@ func TestABackupMustBeWhole(t *testing.T) {
 	}
 }
 
-// DEAD may be missing: nobody has to keep it.
-func TestABackupNeedsNoDeadLetters(t *testing.T) {
+// DEAD may be missing, since nobody has to keep it, and the bucket of tokens, since a
+// release before it had none.
+func TestABackupNeedsNoDeadLettersAndNoTokens(t *testing.T) {
 	t.Parallel()
 	one, _ := lived(t)
 	folder := saveAll(t, one.js)
 	remove(t, filepath.Join(folder, streams.DeadStream))
+	remove(t, filepath.Join(folder, "KV_"+streams.TokensBucket))
 	told, err := restoreAll(t.Context(), t, clientOf(t, bareServer(t, nil)), folder)
 	if err != nil || len(told) != 8 {
 		t.Errorf("restored %v, %v", told, err)

@@ -7,10 +7,6 @@ import (
 	"time"
 )
 
-// muchTime is for a text of the largest size; each hostile one took from seconds to
-// minutes as Markdown.
-const muchTime = 5 * time.Second
-
 // A text that a model wrote keeps nobody busy, however it is made.
 func TestHostileMarkdownIsReadInTime(t *testing.T) {
 	t.Parallel()

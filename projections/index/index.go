@@ -27,13 +27,25 @@ type Config struct {
 	// words, and that what a fork or an import began with is not shown.
 	Blobs Blobs
 
+	// QueryTime is how long a query may take; then it was too wide. 0 means 5 s, which is
+	// how long clients wait.
+	QueryTime time.Duration
+
 	// Logger gets what goes wrong. Nil says nothing.
 	Logger *slog.Logger
 }
 
+const defaultQueryTime = 5 * time.Second
+
 func (c *Config) complete() error {
 	if c.Dir == "" || c.Log == nil {
 		return errors.New("index: config: want Dir and Log")
+	}
+	if c.QueryTime < 0 {
+		return fmt.Errorf("index: config: QueryTime is %v, want 0 or more", c.QueryTime)
+	}
+	if c.QueryTime == 0 {
+		c.QueryTime = defaultQueryTime
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

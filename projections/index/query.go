@@ -16,9 +16,8 @@ import (
 
 // Limits of questions and answers.
 const (
-	maxQueryTime = 5 * time.Second // then the question was too wide
-	maxAwait     = 2 * time.Second // for something that is not read yet
-	awaitEach    = 20 * time.Millisecond
+	maxAwait  = 2 * time.Second // for something that is not read yet
+	awaitEach = 20 * time.Millisecond
 )
 
 // Queries are the queries by name.
@@ -49,12 +48,12 @@ func query[Q, A any](x *Index, ask func(context.Context, inquiry[Q]) (A, error))
 		if err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithTimeout(ctx, maxQueryTime)
+		ctx, cancel := context.WithTimeout(ctx, x.cfg.QueryTime)
 		defer cancel()
 		a, err := answer(ctx, x, tenant, q, ask)
 		if err != nil {
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return nil, question.Refuse(events.CodeUnavailable, "this takes more than %v now: ask again later, or for less", maxQueryTime)
+				return nil, question.Refuse(events.CodeUnavailable, "this takes more than %v now: ask again later, or for less", x.cfg.QueryTime)
 			}
 			return nil, err
 		}

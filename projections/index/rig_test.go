@@ -223,7 +223,9 @@ type following struct {
 // follow keeps an index in a folder until stop is called or the test ends.
 func follow(tb testing.TB, l *logs, dir string) *following {
 	tb.Helper()
-	x, err := New(Config{Dir: dir, Log: l, Blobs: l, Logger: slog.New(slog.NewTextHandler(tb.Output(), nil))})
+	x, err := New(Config{ // with the race detector SQLite takes many times as long
+		Dir: dir, Log: l, Blobs: l, QueryTime: 2 * time.Minute, Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
