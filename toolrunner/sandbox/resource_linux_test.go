@@ -175,7 +175,7 @@ func TestACommandThatListensEndsAtOnce(t *testing.T) {
 	go func() { <-out.seen; cancel() }()
 	began := time.Now()
 	result, err := p.box(nil).Run(ctx, sandbox.Command{Argv: []string{"/bin/sh", "-c", "trap 'exit 7' TERM; echo ready; sleep 60 & wait"}, Output: out})
-	if !errors.Is(err, context.Canceled) || result.Exit != 7 || time.Since(began) > 2*time.Second {
+	if !errors.Is(err, context.Canceled) || result.Exit != 7 || time.Since(began) > soon {
 		t.Errorf("%+v, %v after %v", result, err, time.Since(began))
 	}
 }
@@ -205,7 +205,6 @@ func TestB50NobodyIsAskedAnything(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	for _, box := range []*sandbox.Sandbox{p.box(nil), p.box(off)} {
-		began := time.Now()
 		for _, name := range []string{"interactive", "terminal"} {
 			if name == "terminal" && box.Off() { // who runs these tests may have one; a session without is tested below
 				continue
@@ -216,13 +215,14 @@ func TestB50NobodyIsAskedAnything(t *testing.T) {
 			{"cat"}, {"sh", "-c", "read x && echo got $x"}, {"sh"}, {"bash", "-i"}, {"sh", "-c", "exec $EDITOR file"}, {"sh", "-c", "echo x > /dev/tty"},
 		} {
 			var out bytes.Buffer
+			began := time.Now()
 			result, err := box.Run(t.Context(), sandbox.Command{Argv: argv, Output: &out})
 			if err != nil || strings.Contains(out.String(), "got") || result.Signal != "" {
 				t.Errorf("%q: %+v, %v, says %q", argv, result, err, &out)
 			}
-		}
-		if took := time.Since(began); took > soon {
-			t.Errorf("took %v", took)
+			if took := time.Since(began); took > soon {
+				t.Errorf("%q took %v", argv, took)
+			}
 		}
 	}
 }
