@@ -3,7 +3,6 @@ package streams
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -36,32 +35,20 @@ func (a *Agents) Put(ctx context.Context, tenant, name string, settings events.S
 	if err != nil {
 		return fmt.Errorf("store agent %s: %w", name, err)
 	}
-	_, err = a.c.publish(ctx, &nats.Msg{Subject: a.c.bucketWrite(agentSubject(tenant, name)), Data: body})
-	return translate(err, "store agent %s", name)
+	return translate(a.c.keep(ctx, agentSubject(tenant, name), body), "store agent %s", name)
 }
 
 // Delete takes an agent away. One that is not there is no error.
 func (a *Agents) Delete(ctx context.Context, tenant, name string) error {
-	_, err := a.c.publish(ctx, &nats.Msg{
-		Subject: a.c.bucketWrite(agentSubject(tenant, name)), Header: nats.Header{bucketOperation: {"DEL"}},
-	})
-	return translate(err, "remove agent %s", name)
+	return translate(a.c.forget(ctx, agentSubject(tenant, name)), "remove agent %s", name)
 }
-
-// errListed ends a look at what there is.
-var errListed = errors.New("all have been listed")
 
 // List gives a tenant's agents by name.
 func (a *Agents) List(ctx context.Context, tenant string) (map[string]events.Settings, error) {
-	var list map[string]events.Settings
-	err := a.follow(ctx, agentSubject(tenant, "*"), func(all map[string]map[string]events.Settings) error {
-		list = all[tenant]
-		return errListed
+	all, err := listed(ctx, func(ctx context.Context, on func(map[string]map[string]events.Settings) error) error {
+		return a.follow(ctx, agentSubject(tenant, "*"), on)
 	})
-	if !errors.Is(err, errListed) {
-		return nil, err
-	}
-	return list, nil
+	return all[tenant], err
 }
 
 // Watch calls on with all agents, by tenant and name, first and after each change,

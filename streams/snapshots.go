@@ -54,6 +54,3 @@ func (s *Snapshots) Get(ctx context.Context, k events.Key, version int) ([]byte,
 	}
 	return m.Data, nil
 }
-
-// bucketOperation marks a message of a bucket that takes a value away.
-const bucketOperation = "KV-Operation"

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -79,29 +78,17 @@ func (t *Tokens) Put(ctx context.Context, h TokenHash, token Token) error {
 	if err != nil {
 		return fmt.Errorf("store token %s: %w", token.Name, err)
 	}
-	_, err = t.c.publish(ctx, &nats.Msg{Subject: t.c.bucketWrite(bucketSubject(TokensBucket, string(h))), Data: body})
-	return translate(err, "store token %s", token.Name)
+	return translate(t.c.keep(ctx, bucketSubject(TokensBucket, string(h)), body), "store token %s", token.Name)
 }
 
 // Delete takes a token away. One that is not there is no error.
 func (t *Tokens) Delete(ctx context.Context, h TokenHash) error {
-	_, err := t.c.publish(ctx, &nats.Msg{
-		Subject: t.c.bucketWrite(bucketSubject(TokensBucket, string(h))), Header: nats.Header{bucketOperation: {"DEL"}},
-	})
-	return translate(err, "remove token %.8s", h)
+	return translate(t.c.forget(ctx, bucketSubject(TokensBucket, string(h))), "remove token %.8s", h)
 }
 
 // List gives all tokens, those past their time included.
 func (t *Tokens) List(ctx context.Context) (map[TokenHash]Token, error) {
-	var list map[TokenHash]Token
-	err := t.follow(ctx, func(all map[TokenHash]Token) error {
-		list = all
-		return errListed
-	})
-	if !errors.Is(err, errListed) {
-		return nil, err
-	}
-	return list, nil
+	return listed(ctx, t.follow)
 }
 
 // Watch calls on with all tokens, first and after each change, until ctx ends or it

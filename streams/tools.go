@@ -51,8 +51,7 @@ func (t *Tools) Offer(ctx context.Context, e protocol.ToolEntry) error {
 	if err != nil {
 		return fmt.Errorf("offer tool %s: %w", e.Manifest.Name, err)
 	}
-	_, err = t.c.publish(ctx, &nats.Msg{Subject: t.c.bucketWrite(toolSubject(e.Manifest.Group, e.Manifest.Name)), Data: body})
-	return translate(err, "offer tool %s", e.Manifest.Name)
+	return translate(t.c.keep(ctx, toolSubject(e.Manifest.Group, e.Manifest.Name), body), "offer tool %s", e.Manifest.Name)
 }
 
 // toolSubject is where a group's tool of that name lies.
@@ -61,10 +60,7 @@ func toolSubject(group, name string) string { return bucketSubject(ToolsBucket, 
 // Forget takes a tool off the list. Its manifest stays, for turns that knew it. One that
 // is not there is no error.
 func (t *Tools) Forget(ctx context.Context, group, name string) error {
-	_, err := t.c.publish(ctx, &nats.Msg{
-		Subject: t.c.bucketWrite(toolSubject(group, name)), Header: nats.Header{bucketOperation: {"DEL"}},
-	})
-	return translate(err, "forget tool %s", name)
+	return translate(t.c.forget(ctx, toolSubject(group, name)), "forget tool %s", name)
 }
 
 // Keep stores a manifest by content and offers nobody the tool.
@@ -91,15 +87,7 @@ func (t *Tools) Manifest(ctx context.Context, d events.Digest) (protocol.Manifes
 
 // List gives all entries, sorted by name.
 func (t *Tools) List(ctx context.Context) ([]protocol.ToolEntry, error) {
-	var list []protocol.ToolEntry
-	err := t.follow(ctx, func(all []protocol.ToolEntry) error {
-		list = all
-		return errListed
-	})
-	if !errors.Is(err, errListed) {
-		return nil, err
-	}
-	return list, nil
+	return listed(ctx, t.follow)
 }
 
 // Watch calls on with all entries, sorted by name, first and after each change,
