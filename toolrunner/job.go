@@ -189,7 +189,8 @@ func (r *Runner) runLicensed(
 	defer r.claims.remove(e)
 
 	call := Call{
-		Chat: w.Key(), ID: w.Call, Arguments: arguments, Key: w.IdempotencyKey, Permissions: w.Permissions, Progress: r.progress(ctx, w.Key(), w.Call),
+		Chat: w.Key(), ID: w.Call, Arguments: arguments, Key: w.IdempotencyKey, Permissions: w.Permissions,
+		Progress: r.progress(ctx, w.Key(), w.Call), Ask: askNobody,
 	}
 	for {
 		// Not ctx: while it is not known whether the licence was given, a stop

@@ -44,6 +44,9 @@ type Call struct {
 	// Progress shows text to whoever watches, if anybody does. It never blocks
 	// for long and may drop what comes too fast. It is never nil.
 	Progress func(text string)
+
+	// Ask asks a person and waits for the answers; see [Asking]. It is never nil.
+	Ask Asking
 }
 
 // Output is what a call came to.
