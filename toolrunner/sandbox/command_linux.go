@@ -60,6 +60,9 @@ func become() int {
 
 // program enters the folder, as the command would, and finds the program.
 func (o order) program() (string, error) {
+	if o.Folder != "" {
+		return o.programIn(o.Folder)
+	}
 	if err := os.Chdir(filepath.Join(o.Workspace, o.Directory)); err != nil {
 		return "", errors.New("directory " + explain(o.Directory, err))
 	}
@@ -69,6 +72,21 @@ func (o order) program() (string, error) {
 	}
 	if !within(here, o.Workspace) {
 		return "", fmt.Errorf("directory %.100q leads out of the workspace", o.Directory)
+	}
+	return lookFor(o.Argv[0], here, o.Environment)
+}
+
+// programIn is program in a folder that was named by its full path.
+func (o order) programIn(folder string) (string, error) {
+	if err := os.Chdir(folder); err != nil {
+		return "", errors.New("folder " + explain(folder, err))
+	}
+	here, err := unix.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("folder %.100q: %w", folder, err)
+	}
+	if here != folder || !withinAny(here, append([]string{o.Workspace}, o.Read...)) {
+		return "", fmt.Errorf("folder %.100q: it is none that the command may read", folder)
 	}
 	return lookFor(o.Argv[0], here, o.Environment)
 }

@@ -126,11 +126,15 @@ func loopback() error {
 
 // launch starts the process that becomes the command.
 func (h *holder) launch() (int, error) {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return 0, err
+	input := os.Stdin
+	if !h.order.Input {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return 0, err
+		}
+		input = null
 	}
-	defer null.Close()
+	defer input.Close() // of a pipe there is then nobody left but the command to read it
 	read, write, err := os.Pipe()
 	if err != nil {
 		return 0, err
@@ -143,7 +147,7 @@ func (h *holder) launch() (int, error) {
 	}
 	pid, err := syscall.ForkExec(program, []string{startedName}, &syscall.ProcAttr{
 		Dir: "/", Env: []string{},
-		Files: []uintptr{null.Fd(), 1, 2, read.Fd(), statusFD},
+		Files: []uintptr{input.Fd(), 1, 2, read.Fd(), statusFD},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {

@@ -42,6 +42,8 @@ type order struct {
 	Limits      Limits
 	Argv        []string
 	Directory   string
+	Folder      string // in place of it
+	Input       bool   // there is one
 	Network     bool
 	ReadOnly    bool
 	Mapped      bool // there is a user namespace

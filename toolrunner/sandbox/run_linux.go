@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -34,9 +35,10 @@ func try(ctx context.Context, cfg Config, p plan) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxHelloWait)
 	defer cancel()
 	s := &Sandbox{cfg: cfg, plan: p}
-	o := s.order(Command{Argv: []string{"nothing"}})
+	c := Command{Argv: []string{"nothing"}, Output: io.Discard}
+	o := s.order(c)
 	o.Try = true
-	_, said, err := s.start(ctx, o, io.Discard)
+	_, said, err := s.start(ctx, o, c)
 	switch {
 	case err != nil:
 		return nil, err
@@ -49,14 +51,15 @@ func try(ctx context.Context, cfg Config, p plan) ([]string, error) {
 func (s *Sandbox) order(c Command) order {
 	program, _ := os.Executable() // empty is the path of no file
 	return order{
-		Program: program, Workspace: s.cfg.Workspace, Read: s.cfg.Read, Environment: s.cfg.environment(), Limits: s.cfg.Limits,
-		Argv: c.Argv, Directory: c.Directory, Network: c.Network, ReadOnly: c.ReadOnly, Mapped: s.plan == planMapped,
+		Program: program, Workspace: s.cfg.Workspace, Read: append(slices.Clone(s.cfg.Read), c.Read...),
+		Environment: s.cfg.environment(c.Environment), Limits: s.cfg.Limits,
+		Argv: c.Argv, Directory: c.Directory, Folder: c.Folder, Input: c.Input != nil, Network: c.Network, ReadOnly: c.ReadOnly, Mapped: s.plan == planMapped,
 	}
 }
 
 func (s *Sandbox) runHeld(ctx context.Context, c Command) (Result, error) {
 	began := time.Now()
-	state, said, err := s.start(ctx, s.order(c), c.Output)
+	state, said, err := s.start(ctx, s.order(c), c)
 	result := Result{Exit: -1, Limit: said.Limit, Ran: time.Since(began), Layers: said.Layers}
 	switch {
 	case errors.Is(err, errLost):
@@ -84,24 +87,27 @@ var errLost = errors.New("the command was lost sight of")
 // start runs a copy of this program that holds the command, and returns when it
 // and all it held have ended, with everything that it has said. An error means
 // that no command has run, unless it is errLost.
-func (s *Sandbox) start(ctx context.Context, o order, output io.Writer) (*os.ProcessState, report, error) {
+func (s *Sandbox) start(ctx context.Context, o order, c Command) (*os.ProcessState, report, error) {
 	var p pipes
 	defer p.close()
-	if err := p.open(); err != nil {
+	if err := p.open(c); err != nil {
 		return nil, report{}, fmt.Errorf("sandbox: %w", err)
 	}
 	cmd := exec.Command("/proc/self/exe") //nolint:noctx // it is told to end before it is killed, see below
 	cmd.Args, cmd.Env, cmd.Dir = []string{holderName}, []string{}, "/"
-	cmd.Stdout, cmd.Stderr = p.output.write, p.output.write
+	p.written.into(cmd)
+	if c.Input != nil { // a nil file would be no nil reader
+		cmd.Stdin = c.Input
+	}
 	cmd.ExtraFiles = []*os.File{p.control.read, p.status.write}
 	cmd.SysProcAttr = s.plan.attributes(s.cfg.Workspace, o.Network)
 	if err := cmd.Start(); err != nil {
 		return nil, report{}, fmt.Errorf("namespaces: %w", err)
 	}
 	p.closeOurs()
+	closeAll(&c.Input)
 
-	copied, heard := make(chan struct{}), make(chan report, 1)
-	go func() { defer close(copied); drain(output, p.output.read) }()
+	copied, heard := p.written.copy(c), make(chan report, 1)
 	go func() { heard <- hear(p.status.read) }()
 	stop := context.AfterFunc(ctx, func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // if it has ended already, all the better

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,30 +19,34 @@ const lingering = 500 * time.Millisecond
 
 // runPlain runs a command with the sandbox off.
 func (s *Sandbox) runPlain(ctx context.Context, c Command) (Result, error) {
-	folder, err := realFolder(filepath.Join(s.cfg.Workspace, c.Directory))
-	if err != nil || !within(folder, s.cfg.Workspace) {
-		return Result{}, fmt.Errorf("%w: directory %.100q: it is no folder of the workspace", ErrNotStarted, c.Directory)
-	}
-	program, err := lookFor(c.Argv[0], folder, s.cfg.environment())
+	folder, err := s.startsIn(c)
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	var output pipe
-	if err := output.open(); err != nil {
+	environment := s.cfg.environment(c.Environment)
+	program, err := lookFor(c.Argv[0], folder, environment)
+	if err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	defer closeAll(&output.read, &output.write)
+	var written streams
+	defer written.close()
+	if err := written.open(c); err != nil {
+		return Result{}, fmt.Errorf("%w: %w", ErrNotStarted, err)
+	}
 	cmd := exec.Command(program) //nolint:noctx // it is told to end before it is killed; running what was approved is the point
-	cmd.Args, cmd.Env, cmd.Dir = c.Argv, s.cfg.environment(), folder
-	cmd.Stdout, cmd.Stderr = output.write, output.write
+	cmd.Args, cmd.Env, cmd.Dir = c.Argv, environment, folder
+	written.into(cmd)
+	if c.Input != nil { // a nil file would be no nil reader
+		cmd.Stdin = c.Input
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return Result{}, fmt.Errorf("%w: %s", ErrNotStarted, explain(c.Argv[0], err))
 	}
-	closeAll(&output.write)
-	copied := make(chan struct{})
-	go func() { defer close(copied); drain(c.Output, output.read) }()
+	written.closeOurs()
+	closeAll(&c.Input)
+	copied := written.copy(c)
 	group := func(signal syscall.Signal) func() {
 		return func() { _ = syscall.Kill(-cmd.Process.Pid, signal) } // if it has ended, all the better
 	}
@@ -51,7 +56,7 @@ func (s *Sandbox) runPlain(ctx context.Context, c Command) (Result, error) {
 	waited := cmd.Wait()
 	forget()
 	group(syscall.SIGKILL)() // what it has left behind
-	finish(&output, copied)
+	finish(&written, copied)
 
 	result := Result{Exit: cmd.ProcessState.ExitCode(), Ran: time.Since(began)}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -63,14 +68,30 @@ func (s *Sandbox) runPlain(ctx context.Context, c Command) (Result, error) {
 	return result, ctx.Err()
 }
 
+// startsIn is the folder that a command starts in.
+func (s *Sandbox) startsIn(c Command) (string, error) {
+	if c.Folder == "" {
+		folder, err := realFolder(filepath.Join(s.cfg.Workspace, c.Directory))
+		if err != nil || !within(folder, s.cfg.Workspace) {
+			return "", fmt.Errorf("directory %.100q: it is no folder of the workspace", c.Directory)
+		}
+		return folder, nil
+	}
+	folder, err := realFolder(c.Folder)
+	if err != nil || !withinAny(folder, s.cfg.folders(c.Read)) {
+		return "", fmt.Errorf("folder %.100q: it is none that the command may read", c.Folder)
+	}
+	return folder, nil
+}
+
 // finish waits for the rest of the output, unless somebody holds on to it.
-func finish(output *pipe, copied <-chan struct{}) {
+func finish(written *streams, copied <-chan struct{}) {
 	timer := time.NewTimer(lingering)
 	defer timer.Stop()
 	select {
 	case <-copied:
 	case <-timer.C:
-		closeAll(&output.read)
+		written.close()
 		<-copied
 	}
 }
@@ -99,6 +120,16 @@ func afterEnd(ctx context.Context, d time.Duration, do func()) (forget func()) {
 
 func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, folder+"/")
+}
+
+func withinAny(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return within(path, folder) })
+}
+
+// LookFor is the file of the program that a name means to a command of the folder: that
+// path, relative to the folder, or in the PATH of its environment.
+func (c Config) LookFor(name, folder string, environment []string) (string, error) {
+	return lookFor(name, folder, c.environment(environment))
 }
 
 // lookFor finds the program that a name means in a folder, by the PATH of env.

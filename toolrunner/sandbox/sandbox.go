@@ -99,9 +99,28 @@ type Command struct {
 	// ReadOnly lets it write nothing but its own /tmp.
 	ReadOnly bool
 
-	// Output gets what it writes to standard output and standard error, in the
-	// order it comes, from one goroutine. Write must take everything.
+	// Read lists what it may read beside the folders of [Config]: full paths without
+	// links, of folders or files, as [Readable] gives them.
+	Read []string
+
+	// Folder is where it starts in place of Directory: a full path without links, of
+	// the workspace, of something it may read, or below one.
+	Folder string
+
+	// Environment has NAME=VALUE for what it gets beside, or instead of, that of [Config].
+	Environment []string
+
+	// Input is what it reads: the end of a pipe, which Run closes as soon as the
+	// command has it. Nil is an input that is empty.
+	Input *os.File
+
+	// Output gets what it writes to standard output, and without Errors also to
+	// standard error, in the order it comes, from one goroutine. Write must take
+	// everything.
 	Output io.Writer
+
+	// Errors gets what it writes to standard error, from a goroutine of its own.
+	Errors io.Writer
 }
 
 // Result is how a command ended.
@@ -175,6 +194,7 @@ func (s *Sandbox) Workspace() string { return s.cfg.Workspace }
 // With the sandbox off, a process that has left the command's process group may
 // survive.
 func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
+	defer closeAll(&c.Input)
 	if err := c.check(); err != nil {
 		return Result{}, err
 	}
@@ -198,6 +218,47 @@ func (c Command) check() error {
 		return fmt.Errorf("%w: an argument has a NUL byte in it", ErrNotStarted)
 	case strings.ContainsRune(c.Directory, 0), !filepath.IsLocal(filepath.Join(".", c.Directory)) || filepath.IsAbs(c.Directory):
 		return fmt.Errorf("%w: directory %.100q: want a path inside the workspace, relative to it", ErrNotStarted, c.Directory)
+	case slices.ContainsFunc(append(slices.Clone(c.Read), c.Folder), func(path string) bool {
+		return path != "" && (!filepath.IsAbs(path) || strings.ContainsRune(path, 0))
+	}):
+		return fmt.Errorf("%w: want full paths of what may be read and of the folder", ErrNotStarted)
+	}
+	if err := checkEnvironment(c.Environment); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotStarted, err)
+	}
+	return nil
+}
+
+// folders are those of which one is, or holds, the folder that a command starts in.
+func (c Config) folders(read []string) []string {
+	return append(append([]string{c.Workspace}, c.Read...), read...)
+}
+
+// Readable is the full path of a file or folder, without links, if commands can be
+// shown it: not if they have a folder of their own in its place.
+func Readable(path string) (string, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if full, err = filepath.EvalSymlinks(full); err != nil {
+		return "", err
+	}
+	return full, checkReadable(full)
+}
+
+func checkReadable(path string) error {
+	if path == "/" || path == "/tmp" || slices.Contains(system(), path) {
+		return fmt.Errorf("%s: commands have a folder of their own in its place; name one below it", path)
+	}
+	return nil
+}
+
+func checkEnvironment(list []string) error {
+	for _, v := range list {
+		if name, _, ok := strings.Cut(v, "="); !ok || name == "" || strings.ContainsRune(v, 0) {
+			return fmt.Errorf("environment: want NAME=VALUE without a NUL byte, not %.40q", name)
+		}
 	}
 	return nil
 }
@@ -222,14 +283,12 @@ func (c Config) checked() (Config, error) {
 		}
 	}
 	for _, folder := range append([]string{workspace}, c.Read...) {
-		if !c.Off && (folder == "/" || folder == "/tmp" || slices.ContainsFunc(system(), func(s string) bool { return folder == s })) {
-			return c, fmt.Errorf("sandbox: %s: commands have a folder of their own in its place; name one below it", folder)
+		if err := checkReadable(folder); err != nil && !c.Off {
+			return c, fmt.Errorf("sandbox: %w", err)
 		}
 	}
-	for _, v := range c.Environment {
-		if name, _, ok := strings.Cut(v, "="); !ok || name == "" || strings.ContainsRune(v, 0) {
-			return c, fmt.Errorf("sandbox: environment: want NAME=VALUE without a NUL byte, not %.40q", name)
-		}
+	if err := checkEnvironment(c.Environment); err != nil {
+		return c, fmt.Errorf("sandbox: %w", err)
 	}
 	c.Limits = c.Limits.withDefaults()
 	return c, nil
@@ -257,15 +316,15 @@ func realFolder(path string) (string, error) {
 // put one there.
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// environment is the whole environment of a command: nothing of ours is handed
-// on. Later values replace earlier ones.
-func (c Config) environment() []string {
+// environment is the whole environment of a command, with what is its own: nothing
+// of ours is handed on. Later values replace earlier ones.
+func (c Config) environment(own []string) []string {
 	env := []string{
 		"PATH=" + systemPath, "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb",
 		"PAGER=cat", "GIT_PAGER=cat", "EDITOR=false", "VISUAL=false", "GIT_EDITOR=false",
 		"GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive",
 	}
-	for _, v := range c.Environment {
+	for _, v := range append(slices.Clone(c.Environment), own...) {
 		name, _, _ := strings.Cut(v, "=")
 		env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") })
 		env = append(env, v)
