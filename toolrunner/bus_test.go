@@ -34,6 +34,7 @@ type bus struct {
 	claims   []protocol.Claim
 	results  []protocol.Result
 	offers   []time.Time
+	offered  []protocol.Offer
 	fetches  []int
 	uploads  map[events.Digest]string
 	progress []protocol.Progress
@@ -100,10 +101,11 @@ func (b *bus) Result(_ context.Context, _ events.Key, r protocol.Result) (protoc
 	return b.onResult(n)
 }
 
-func (b *bus) Offer(_ context.Context, _ protocol.Offer) (protocol.OfferAnswer, error) {
+func (b *bus) Offer(_ context.Context, o protocol.Offer) (protocol.OfferAnswer, error) {
 	b.mu.Lock()
 	n := len(b.offers)
 	b.offers = append(b.offers, time.Now())
+	b.offered = append(b.offered, o)
 	b.mu.Unlock()
 	return b.onOffer(n)
 }

@@ -52,6 +52,10 @@ type Config struct {
 	// OfferEvery is how often the manifests are offered again. Default [DefaultOfferEvery].
 	OfferEvery time.Duration `help:"How often the tools are offered again." placeholder:"DURATION"`
 
+	// Sources have tools that come and go while the runner runs, beside those given to
+	// [New]. They are told to end when every call has. Default: none.
+	Sources []Source `kong:"-"`
+
 	// Offered is called each time an orchestrator has taken the offer of tools:
 	// from then on a turn can use them. Default: nobody is told.
 	Offered func() `kong:"-"`

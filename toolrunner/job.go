@@ -109,8 +109,8 @@ func (r *Runner) serveCall(accepting, working, ctx context.Context, d protocol.D
 		r.log.Error("a call cannot be read", "subject", d.Subject(), "error", err)
 		return r.notServed(d, events.At(d.Stored().Add(maxCallAge)))
 	}
-	t, have := r.tools[w.Tool]
-	if !have || t.digest != w.Manifest {
+	t, have := r.tools.find(w.Manifest)
+	if !have || t.manifest.Name != w.Tool {
 		r.metrics.foreign.Add(ctx, 1)
 		return r.notServed(d, w.Deadline)
 	}

@@ -21,7 +21,7 @@ func TestLicenceThatRanOutBeginsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := r.execute(t.Context(), r.tools["act"], Call{}, time.Second, time.Now(), func(context.Context) {})
+	end := r.execute(t.Context(), r.tools.fixed[0], Call{}, time.Second, time.Now(), func(context.Context) {})
 	if !end.late || end.begun || began {
 		t.Errorf("%+v, began %v: want nothing but that it was too late", end, began)
 	}

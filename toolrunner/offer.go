@@ -17,39 +17,80 @@ const (
 	maxOfferPause   = 15 * time.Second      // between tries while nobody answers
 )
 
+// maxOfferBytes is for the manifests of one message; a server takes twice as much. A
+// single larger one goes alone.
+const maxOfferBytes = 512 << 10
+
 // offers tells orchestrators of the tools: until one has answered, and from
 // then on once in a while, since a registry may have been restored from older
-// days.
+// days. What a source renews is offered at once.
 func (r *Runner) offers(ctx context.Context) {
-	r.sayWhatAsks(ctx)
+	said := map[string]bool{}
 	next := firstOfferPause
 	for try := 0; ctx.Err() == nil; try++ {
-		if r.offerOnce(ctx, try) {
+		offer := r.tools.manifests()
+		r.sayWhatAsks(ctx, offer, said)
+		if r.offerAll(ctx, offer, try) {
 			try, next = -1, firstOfferPause
-			pause(ctx, r.cfg.OfferEvery)
+			r.pauseOrRenew(ctx, r.cfg.OfferEvery)
 			continue
 		}
-		pause(ctx, next)
+		r.pauseOrRenew(ctx, next)
 		next = min(2*next, maxOfferPause)
 	}
 }
 
+// pauseOrRenew waits for d, for something new to offer, or for ctx to end.
+func (r *Runner) pauseOrRenew(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.tools.renewed:
+	case <-ctx.Done():
+	}
+}
+
 // sayWhatAsks names the tools whose policy wants a person's yes: who did not mean
-// that would wonder why their calls wait.
-func (r *Runner) sayWhatAsks(ctx context.Context) {
-	for _, m := range r.offer {
-		if policy := m.Tool().Policy; policy != events.PolicyAllow {
+// that would wonder why their calls wait. Each is named once.
+func (r *Runner) sayWhatAsks(ctx context.Context, offer []protocol.Manifest, said map[string]bool) {
+	for _, m := range offer {
+		if policy := m.Tool().Policy; policy != events.PolicyAllow && !said[m.Name] {
+			said[m.Name] = true
 			r.log.InfoContext(ctx, "calls of this tool wait until somebody approves them; Policy allow in its manifest lets them run",
 				"tool", m.Name, "policy", policy)
 		}
 	}
 }
 
-func (r *Runner) offerOnce(ctx context.Context, try int) bool {
+// offerAll offers manifests in as many messages as they need, and says whether
+// each was answered. A runner whose sources have nothing yet has nothing to say.
+func (r *Runner) offerAll(ctx context.Context, offer []protocol.Manifest, try int) bool {
+	for len(offer) > 0 {
+		n, size := 0, 0
+		for n < len(offer) {
+			encoded, _ := offer[n].Encode()
+			if size += len(encoded); n > 0 && size > maxOfferBytes {
+				break
+			}
+			n++
+		}
+		if !r.offerOnce(ctx, offer[:n], try) {
+			return false
+		}
+		if offer = offer[n:]; len(offer) == 0 && r.cfg.Offered != nil {
+			r.cfg.Offered()
+		}
+	}
+	return true
+}
+
+// offerOnce is one message with one answer.
+func (r *Runner) offerOnce(ctx context.Context, offer []protocol.Manifest, try int) bool {
 	asking, cancel := context.WithTimeout(ctx, offerWait)
 	defer cancel()
 	answer, err := r.bus.Offer(asking, protocol.Offer{
-		V: protocol.Version, Group: r.cfg.Group, Runner: r.cfg.Process, Manifests: r.offer,
+		V: protocol.Version, Group: r.cfg.Group, Runner: r.cfg.Process, Manifests: offer,
 	})
 	if err != nil {
 		if ctx.Err() == nil {
@@ -62,13 +103,10 @@ func (r *Runner) offerOnce(ctx context.Context, try int) bool {
 		return false
 	}
 	for i, why := range answer.Refused {
-		if why != "" && i < len(r.offer) {
+		if why != "" && i < len(offer) {
 			r.metrics.refused.Add(ctx, 1)
-			r.log.Error("a tool was refused", "tool", r.offer[i].Name, "why", why)
+			r.log.Error("a tool was refused", "tool", offer[i].Name, "why", why)
 		}
-	}
-	if r.cfg.Offered != nil {
-		r.cfg.Offered()
 	}
 	return true
 }

@@ -30,8 +30,7 @@ var (
 type Runner struct {
 	cfg     Config
 	bus     Bus
-	tools   map[string]offered
-	offer   []protocol.Manifest // in the order they were given
+	tools   *toolset
 	metrics metrics
 	tracer  *turntrace.Tracer
 	log     *slog.Logger
@@ -52,13 +51,13 @@ type offered struct {
 func New(cfg Config, bus Bus, tools []Tool) (*Runner, error) {
 	cfg = cfg.withDefaults()
 	errs := []error{cfg.problems()}
-	if len(tools) == 0 {
+	if len(tools) == 0 && len(cfg.Sources) == 0 {
 		errs = append(errs, errors.New("no tools"))
 	}
 	m, err := newMetrics(cfg.Meter)
 	errs = append(errs, err)
 
-	r := &Runner{cfg: cfg, bus: bus, tools: make(map[string]offered, len(tools)), metrics: m, tracer: turntrace.New(cfg.Tracer)}
+	r := &Runner{cfg: cfg, bus: bus, tools: newToolset(len(cfg.Sources)), metrics: m, tracer: turntrace.New(cfg.Tracer)}
 	r.log = cfg.Log.With("group", cfg.Group, "process", cfg.Process)
 	for _, t := range tools {
 		errs = append(errs, r.add(t))
@@ -69,24 +68,33 @@ func New(cfg Config, bus Bus, tools []Tool) (*Runner, error) {
 	return r, nil
 }
 
+// add offers a tool for as long as the runner runs.
 func (r *Runner) add(t Tool) error {
+	one, err := r.checked(t)
+	if err != nil {
+		return err
+	}
+	if r.tools.named(one.manifest.Name) {
+		return fmt.Errorf("manifest %q: there are two tools of this name", one.manifest.Name)
+	}
+	r.tools.add(one)
+	return nil
+}
+
+// checked is a tool that this runner may offer.
+func (r *Runner) checked(t Tool) (offered, error) {
 	m := t.Manifest()
 	if m.Group == "" {
 		m.Group = r.cfg.Group
 	}
 	if err := m.Validate(); err != nil {
-		return err
+		return offered{}, err
 	}
 	if m.Group != r.cfg.Group {
-		return fmt.Errorf("manifest %q: group %q is not the runner's, %q", m.Name, m.Group, r.cfg.Group)
-	}
-	if _, twice := r.tools[m.Name]; twice {
-		return fmt.Errorf("manifest %q: there are two tools of this name", m.Name)
+		return offered{}, fmt.Errorf("manifest %q: group %q is not the runner's, %q", m.Name, m.Group, r.cfg.Group)
 	}
 	_, digest := m.Encode()
-	r.tools[m.Name] = offered{tool: t, manifest: m, digest: digest, settings: m.Tool(), labels: labelsOf(m.Name)}
-	r.offer = append(r.offer, m)
-	return nil
+	return offered{tool: t, manifest: m, digest: digest, settings: m.Tool(), labels: labelsOf(m.Name)}, nil
 }
 
 // Run serves calls until ctx ends, and waits for everything it started.
@@ -116,6 +124,9 @@ func (r *Runner) Run(ctx context.Context) error {
 		})
 	})
 	listeners.Go(func() { r.offers(ctx) })
+	for i, source := range r.cfg.Sources {
+		listeners.Go(func() { r.serveSource(listening, i, source) })
+	}
 
 	var calls sync.WaitGroup
 	r.serve(ctx, working, reporting, &calls)

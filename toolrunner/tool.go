@@ -3,6 +3,7 @@ package toolrunner
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -24,9 +25,16 @@ type Tool interface {
 	// ends as "outcome unknown".
 	//
 	// An error becomes an error result with its text, which the model reads. So
-	// it should say what the model can do better, and hold no secret.
+	// it should say what the model can do better, and hold no secret. One that
+	// wraps [ErrOutcomeUnknown] says that nobody can tell what has happened.
 	Run(ctx context.Context, c Call) (Output, error)
 }
+
+// ErrOutcomeUnknown means that a call was begun, and that its tool cannot tell whether
+// it had its effect: whom it had asked is gone, for example. Where that matters, which
+// is where the tool is neither read-only nor idempotent, the call ends as unknown, not
+// as an error. Tools wrap it.
+var ErrOutcomeUnknown = errors.New("outcome unknown")
 
 // Call is one call of a tool.
 type Call struct {
