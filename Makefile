@@ -38,9 +38,14 @@ check: $(LINTER) ## before a commit: compiles all, linters, tests of the pure pa
 	go test ./chat ./client ./events ./internal/deptest ./internal/doctest ./internal/models ./internal/schema ./internal/yamlfile \
 		./model/... ./orchestrator ./projections ./protocol/... ./toolrunner/...
 
+# Functions of values, without goroutines: the race detector makes them many times slower and
+# has nothing to find. Whoever calls them from several goroutines is tested with it.
+WITHOUT_RACES := ./chat ./internal/replay ./internal/verify
+
 .PHONY: test
-test: ## all tests, with the race detector
-	go test -race -timeout 30m ./...
+test: ## all tests, with the race detector where there is anything to race
+	go test -timeout 30m $(WITHOUT_RACES)
+	go test -race -timeout 30m $$(go list ./... | grep -vxF "$$(go list $(WITHOUT_RACES))")
 
 .PHONY: lint
 lint: $(LINTER) ## what .golangci.yaml asks for
@@ -94,9 +99,12 @@ recordings: ## plays what providers once sent to the adapters; DIR=… says wher
 	@test -n "$(DIR)" || { echo 'make recordings DIR=…: there is nothing to play' >&2; exit 2; }
 	go test -tags recordings ./internal/recordings -run '^Test(Recordings|Failures)$$' -v -count=1 -timeout 60m -args -dir="$(abspath $(DIR))"
 
+# Installations that are tried side by side: each waits most of its time.
+PATIENT ?= 3
+
 .PHONY: e2e
 e2e: ## real processes, killed at bad moments; prints what it took them
-	go test -tags processes ./internal/e2e -skip '^Test(Nodes|Power|AnIndex)' -v -count=1 -timeout 30m
+	go test -tags processes ./internal/e2e -skip '^Test(Nodes|Power|AnIndex)' -v -count=1 -parallel $(PATIENT) -timeout 30m
 	go test -tags processes ./internal/system -run '^TestS10_4_' -v -count=1
 
 # How long chats are watched under load.
@@ -121,7 +129,7 @@ nodes: $(NATS) ## three servers with the shipped configuration, disturbed under 
 
 .PHONY: upgrade
 upgrade: ## the release before this one and this one on one bus; about 3 min
-	go test -tags processes,upgrade ./internal/e2e -run '^TestUpgrade' -v -count=1 -timeout 90m
+	go test -tags processes,upgrade ./internal/e2e -run '^TestUpgrade' -v -count=1 -parallel $(PATIENT) -timeout 90m
 
 .PHONY: disk
 disk: ## a disk that is really full; needs a machine that allows `unshare -rm`

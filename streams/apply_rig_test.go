@@ -3,7 +3,6 @@ package streams_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/embedded"
 	"github.com/everturn/everturn/internal/embedded/embeddedtest"
+	"github.com/everturn/everturn/internal/freeport"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -131,7 +131,7 @@ func cluster(t *testing.T) []*embedded.Server {
 	var (
 		wg      sync.WaitGroup
 		servers = make([]*embedded.Server, 3)
-		ports   = freePorts(t, len(servers))
+		ports   = freeport.Of(t, len(servers))
 		routes  []string
 	)
 	for _, port := range ports {
@@ -164,23 +164,4 @@ func cluster(t *testing.T) []*embedded.Server {
 		}
 	})
 	return servers
-}
-
-// freePorts gives ports that nobody listens on now, each another.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	ports, taken := make([]int, n), make([]net.Listener, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ports[i], taken[i] = l.Addr().(*net.TCPAddr).Port, l
-	}
-	for _, l := range taken {
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return ports
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/bustest"
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/freeport"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 	"github.com/everturn/everturn/toolrunner"
@@ -87,7 +88,7 @@ func TestTheClockOfADomainIsThatOfItsServer(t *testing.T) {
 // leafOfHub is a server that reaches the domain over a leaf node connection.
 func leafOfHub(t *testing.T) *embedded.Server {
 	t.Helper()
-	port := freePorts(t, 1)[0]
+	port := freeport.One(t)
 	hub := bareServer(t, func(o *server.Options) {
 		o.ServerName, o.JetStreamDomain = "hub", hubDomain
 		o.LeafNode.Host, o.LeafNode.Port = "127.0.0.1", port

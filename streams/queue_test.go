@@ -11,6 +11,7 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/embedded"
+	"github.com/everturn/everturn/internal/freeport"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 )
@@ -172,7 +173,7 @@ func TestARunnerWaitsForItsQueue(t *testing.T) {
 // A server that comes back has forgotten who waits.
 func TestAFetchOutlivesItsServer(t *testing.T) {
 	t.Parallel()
-	store, port := t.TempDir(), freePorts(t, 1)[0]
+	store, port := t.TempDir(), freeport.One(t)
 	start := func() *embedded.Server {
 		s, err := embedded.Start(t.Context(), embedded.Options{Store: store, Port: port, Password: "secret"})
 		if err != nil {

@@ -38,6 +38,7 @@ func wantToPay(t *testing.T, cl *client.Client, r reader, open time.Duration) (e
 //
 // Rule: S7.4.
 func TestApprovalsOutliveEveryProcess(t *testing.T) {
+	t.Parallel()
 	const soon, late = 10 * time.Second, 10 * time.Minute
 	c := startCluster(t, settings{ackWait: time.Second, script: payingTurns})
 	startParts(c)
@@ -88,6 +89,7 @@ func TestApprovalsOutliveEveryProcess(t *testing.T) {
 //
 // Rules: S6.2, S7.5.
 func TestAnInterruptEndsAnApproval(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: payingTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()

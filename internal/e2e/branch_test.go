@@ -26,6 +26,7 @@ rules:
 //
 // Rule: S13.
 func TestAnEditOutlivesEveryProcess(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: patientTurn})
 	startParts(c)
 	cl, r := c.client(), c.reader()

@@ -36,6 +36,7 @@ rules:
 //
 // Rule: S1.1.6.
 func TestBudgetsOutliveEveryProcess(t *testing.T) {
+	t.Parallel()
 	const soon, late = 10 * time.Second, 10 * time.Minute
 	c := startCluster(t, settings{ackWait: time.Second, script: costlyTurns})
 	startParts(c)
@@ -102,6 +103,7 @@ func TestBudgetsOutliveEveryProcess(t *testing.T) {
 //
 // Rules: S1.1.6, S6.3.
 func TestAnInterruptEndsATurnWithoutBudget(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: costlyTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()

@@ -119,6 +119,7 @@ func told(t *testing.T, cl *client.Client, r reader, text string) events.Key {
 //
 // Rules: S5.3, S6.2, S6.3.
 func TestAnInterruptFromElsewhere(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: busyTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()
@@ -163,6 +164,7 @@ func TestAnInterruptFromElsewhere(t *testing.T) {
 //
 // Rules: S2.6, S6.3.
 func TestAnInterruptOfATurnWhoseWorkersAreGone(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: longAckWait, script: busyTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()
@@ -196,6 +198,7 @@ func TestAnInterruptOfATurnWhoseWorkersAreGone(t *testing.T) {
 //
 // Rules: S5.1, S5.2, S5.3.
 func TestWaitingInputsOutliveEveryProcess(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: busyTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()

@@ -90,6 +90,7 @@ func child(k events.Key, ordinal int) events.Key {
 //
 // Rule: S11.
 func TestChildrenOutliveEveryProcess(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: familyTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()
@@ -144,6 +145,7 @@ func TestChildrenOutliveEveryProcess(t *testing.T) {
 //
 // Rule: S6.4.
 func TestAnInterruptFromElsewhereReachesChildren(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: familyTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()
@@ -180,6 +182,7 @@ func TestAnInterruptFromElsewhereReachesChildren(t *testing.T) {
 //
 // Rule: S6.4.
 func TestAnInterruptOfAFamilyWhoseWorkersAreGone(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: longAckWait, script: familyTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()

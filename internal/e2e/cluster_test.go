@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/freeport"
 )
 
 // binaries is where TestMain put the programs under test.
@@ -101,7 +101,7 @@ func newCluster(t *testing.T, s settings) *cluster {
 	t.Helper()
 	dir := t.TempDir()
 	c := &cluster{
-		t: t, dir: dir, port: freePort(t), ledger: filepath.Join(dir, "ledger"), ackWait: s.ackWait,
+		t: t, dir: dir, port: freeport.One(t), ledger: filepath.Join(dir, "ledger"), ackWait: s.ackWait,
 		script: filepath.Join(dir, "script.yaml"), running: map[string]*process{},
 		metrics: map[string]string{},
 	}
@@ -125,16 +125,6 @@ func (c *cluster) urlOf(user, part string) string {
 		return c.url
 	}
 	return c.users(user, part)
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }() // it was only asked for its number
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // startServer starts the server, again on the same port and store after a kill,

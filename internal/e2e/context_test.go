@@ -37,6 +37,7 @@ func (h history) asksForSummary() bool {
 //
 // Rules: S6.3, S10.2, S10.3.
 func TestAnInterruptOfASummaryThatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: patientSummary, window: 3000})
 	startParts(c)
 	cl, r := c.client(), c.reader()
@@ -75,6 +76,7 @@ func TestAnInterruptOfASummaryThatNobodyAskedFor(t *testing.T) {
 //
 // Rules: S10.3, S10.4.
 func TestACompactionOutlivesEveryProcess(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: patientSummary})
 	startParts(c)
 	cl, r := c.client(), c.reader()

@@ -76,6 +76,7 @@ func shared(t *testing.T, cl *client.Client) events.Key {
 //
 // Rules: S1.1.6, S11.
 func TestChildrenShareABudgetAcrossDeaths(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: grantingTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()

@@ -65,6 +65,7 @@ const (
 //
 // Rule: S14.
 func TestKilledProcessesLoseNothing(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: slowTurn})
 	startParts(c)
 	cl, r := c.client(), c.reader()
@@ -258,6 +259,7 @@ rules:
 //
 // Rule: S14.
 func TestEffectOfAKilledRunnerIsUnknown(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: lateEffect})
 	startParts(c)
 	cl, r := c.client(), c.reader()

@@ -260,6 +260,7 @@ rules:
 //
 // Rule: S5.1.
 func TestTheSixtyFifthWaitingSendIsRejected(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: 15 * time.Second, script: holdingTurn})
 	startParts(c)
 	cl, r := c.client(), c.reader()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/everturn/everturn/internal/freeport"
 )
 
 // metricsTry is how long a part may take to say its metrics. One that is stopped
@@ -26,7 +28,7 @@ func (n numbers) of(name string) int { return int(n[name]) }
 // metricsAddress is where the part of that name is to serve its metrics.
 func (c *cluster) metricsAddress(name string) string {
 	c.t.Helper()
-	address := fmt.Sprintf("127.0.0.1:%d", freePort(c.t))
+	address := fmt.Sprintf("127.0.0.1:%d", freeport.One(c.t))
 	c.metrics[name] = address
 	return address
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/freeport"
 	"github.com/everturn/everturn/internal/readme"
 	"github.com/everturn/everturn/internal/verify"
 	"github.com/everturn/everturn/protocol"
@@ -156,7 +157,7 @@ func (g *growth) cutOff(l *crowd) map[events.Key]string {
 func (g *growth) backUp() {
 	g.t.Helper()
 	g.terminate("server")
-	port := freePort(g.t)
+	port := freeport.One(g.t)
 	at := fmt.Sprintf("nats://127.0.0.1:%d", port)
 	if g.accounts {
 		g.serveWithAccounts("server", g.store(), port)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/everturn/everturn/internal/freeport"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -86,21 +86,10 @@ func (n *nodes) launchAll() {
 // freeNodes are three nodes with ports that nobody listens on.
 func (n *nodes) freeNodes() []node {
 	n.t.Helper()
-	var taken []net.Listener
-	free := func() int {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			n.t.Fatal(err)
-		}
-		taken = append(taken, l)
-		return l.Addr().(*net.TCPAddr).Port
-	}
+	ports := freeport.Of(n.t, 3*nodesInCluster)
 	list := make([]node, nodesInCluster)
 	for i := range list {
-		list[i] = node{name: fmt.Sprintf("n%d", i+1), clients: free(), routes: free(), monitor: free()}
-	}
-	for _, l := range taken { // all at once, so that no port comes twice
-		_ = l.Close()
+		list[i] = node{name: fmt.Sprintf("n%d", i+1), clients: ports[3*i], routes: ports[3*i+1], monitor: ports[3*i+2]}
 	}
 	return list
 }

@@ -34,6 +34,7 @@ type renamed struct {
 // Commands of one chat take effect in the order in which the server stored
 // them, whoever of several orchestrators gets them, and each exactly once.
 func TestRenamesTakeEffectInStoredOrder(t *testing.T) {
+	t.Parallel()
 	testRenames(t, 15*time.Second, func(*cluster, reader, events.Key) {})
 }
 
@@ -42,6 +43,7 @@ func TestRenamesTakeEffectInStoredOrder(t *testing.T) {
 //
 // Rule: S14.
 func TestRenamesTakeEffectInStoredOrderAcrossAKill(t *testing.T) {
+	t.Parallel()
 	testRenames(t, time.Second, func(c *cluster, r reader, k events.Key) {
 		r.untilRev(c.t, k, renamesByKill)
 		c.kill("orchestrator-2")

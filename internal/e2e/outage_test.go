@@ -38,6 +38,7 @@ const (
 // queues is put back from the log, and soon: no chat stands still for longer
 // than 5 s, save those whose effect may have been cut in two.
 func TestTheServerMayDieAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: busyTurn})
 	startParts(c)
 	cl, r, ends := c.client(), c.reader(), c.turnEnds()

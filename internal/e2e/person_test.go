@@ -65,6 +65,7 @@ func askAPerson(t *testing.T, cl *client.Client, r reader, text string) (events.
 //
 // Rules: S4.7, S8.
 func TestQuestionsOutliveEveryProcess(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: askingTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()
@@ -127,6 +128,7 @@ const endsWithin = 5 * time.Second
 //
 // Rules: S6.2, S8.
 func TestAnInterruptEndsAQuestion(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, settings{ackWait: time.Second, script: askingTurns})
 	startParts(c)
 	cl, r := c.client(), c.reader()

@@ -55,6 +55,7 @@ const suspendedChats = 12
 // work and goes on long after the other has done it, never fork it: exactly one
 // answer is written, and a later message is answered.
 func TestB31ASuspendedOrchestratorWritesNothingTwice(t *testing.T) {
+	t.Parallel()
 	testB31(t, func(c *cluster) {
 		// The server remembers whom it gave the work to.
 		c.untilMetrics("orchestrator-2", "an attempt that it took over", func(n numbers) bool { return n.of(attemptsLost) > 0 })
@@ -63,6 +64,7 @@ func TestB31ASuspendedOrchestratorWritesNothingTwice(t *testing.T) {
 
 // B31 again, and the server is killed while the one is stopped.
 func TestB31ASuspendedOrchestratorWritesNothingTwiceAcrossAServerKill(t *testing.T) {
+	t.Parallel()
 	testB31(t, func(c *cluster) {
 		c.kill("server")
 		c.restart("server")
@@ -172,6 +174,7 @@ func (c *cluster) oneAnswerEach(k events.Key, h history) {
 //
 // Rule: S14.
 func TestASuspendedRunnerHasNoEffectTwice(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name      string
 		arguments string

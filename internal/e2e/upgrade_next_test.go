@@ -23,6 +23,7 @@ const leftToANewer = "everturn_orchestrator_versions_total"
 // snapshots of another form. Rolled back, the older one leaves that chat alone
 // and goes on with all others; the newer one takes it up again.
 func TestUpgradeAChatOfTheNextReleaseWaitsForIt(t *testing.T) {
+	t.Parallel()
 	for _, before := range []release{previous(t), today()} {
 		t.Run("before it "+before.name, func(t *testing.T) {
 			after := next(t)
@@ -123,6 +124,7 @@ rules:
 
 // A command line of one release works with an installation of the other.
 func TestUpgradeACommandLineOfTheOtherRelease(t *testing.T) {
+	t.Parallel()
 	old, now := previous(t), today()
 	for _, tt := range []struct{ parts, hand release }{{now, old}, {old, now}} {
 		t.Run(fmt.Sprintf("%s client, %s server", tt.hand.name, tt.parts.name), func(t *testing.T) {

@@ -27,6 +27,7 @@ const (
 
 // Both releases do everything at once, and die at it.
 func TestUpgradeTwoReleasesShareABus(t *testing.T) {
+	t.Parallel()
 	old, now := previous(t), today()
 	m := startMixed(t, settings{ackWait: time.Second, script: quickTurn}, now, old)
 	parts := []string{"orchestrator-old", "orchestrator-new", "toolrunner-old", "toolrunner-new"}
@@ -38,6 +39,7 @@ func TestUpgradeTwoReleasesShareABus(t *testing.T) {
 
 // One release decides and asks, the other runs tools.
 func TestUpgradeDecidingAndRunningAreOfTwoReleases(t *testing.T) {
+	t.Parallel()
 	old, now := previous(t), today()
 	for _, tt := range []struct{ deciding, running release }{{old, now}, {now, old}} {
 		t.Run(fmt.Sprintf("%s orchestrators, %s runners", tt.deciding.name, tt.running.name), func(t *testing.T) {
@@ -77,6 +79,7 @@ func (m *mixed) talkUnderKills(chats, turns, kills int, victims []string, releas
 // A whole installation goes to the new release, part by part and in use, and
 // back again.
 func TestUpgradeRollsForthAndBack(t *testing.T) {
+	t.Parallel()
 	old, now := previous(t), today()
 	m := startMixed(t, settings{ackWait: time.Second, script: quickTurn}, old, now)
 	m.startAll("orchestrator-old-1", "orchestrator-old-2", "toolrunner-old-1", "toolrunner-old-2", "projections-old")

@@ -5,7 +5,6 @@ package readme
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/everturn/everturn/internal/freeport"
 )
 
 // root is the module's root, seen from this package.
@@ -47,7 +48,7 @@ func newReader(t *testing.T) *reader {
 		"HOME=" + t.TempDir(),
 		"PATH=" + os.Getenv("PATH"),
 		"LANG=C.UTF-8",
-		fmt.Sprintf("EVERTURN_PORT=%d", freePort(t)),
+		fmt.Sprintf("EVERTURN_PORT=%d", freeport.One(t)),
 	}
 	// What was compiled or fetched before need not be again, and changes nothing.
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GONOSUMDB", "GOSUMDB", "CGO_ENABLED"} {
@@ -203,17 +204,6 @@ func goEnv(t *testing.T, name string) string {
 		t.Fatalf("go env %s: %v", name, err)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// freePort is one that nobody listens on now.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }() // it was only asked for its number
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // title is enough to know which block it is.

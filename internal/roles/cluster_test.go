@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/freeport"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/streams"
 	"github.com/nats-io/nats-server/v2/server"
@@ -75,7 +76,7 @@ func startCluster(t *testing.T) []*bus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ports := freePorts(t, 3)
+	ports := freeport.Of(t, 3)
 	var routes []string
 	for _, port := range ports {
 		routes = append(routes, "nats://"+net.JoinHostPort(loopback, strconv.Itoa(port)))
@@ -147,24 +148,4 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 		}
 	}
 	return false
-}
-
-// freePorts gives ports that nobody listens on now, each another.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	ports, taken := make([]int, n), make([]net.Listener, n)
-	for i := range ports {
-		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(loopback, "0"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		taken[i] = l
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	for _, l := range taken { // all at once, so that no port comes twice
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return ports
 }
