@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/everturn/everturn/projections"
-	"github.com/everturn/everturn/projections/audit"
 	"github.com/everturn/everturn/streams"
 )
 
@@ -25,14 +24,14 @@ func RunProjections(ctx context.Context, nc *nats.Conn, version string, log *slo
 	return Domain("").RunProjections(ctx, nc, version, log)
 }
 
-// Kept is what a projection with a store answers, read from the same logs. Stop ends
-// it, and is called when no query is asked any more.
-type Kept func(ctx context.Context, r *streams.Reader) (queries map[string]projections.Query, stop func(), err error)
+// Also is what another projection answers, read from the same logs. Stop ends it, and
+// is called when no query is asked any more.
+type Also func(ctx context.Context, r *streams.Reader) (queries map[string]projections.Query, stop func(), err error)
 
 // RunProjections answers queries until ctx ends. Version is that of the release.
 // Faults go to the log. It waits for streams that are not there yet. What nobody keeps
-// is answered with what to do.
-func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version string, log *slog.Logger, kept ...Kept) error {
+// is answered with what to do. A query of the others takes the place of one of that name.
+func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version string, log *slog.Logger, also ...Also) error {
 	options := streams.Options{Domain: string(d)}
 	reader, err := awaitReader(ctx, nc, options, log)
 	if err != nil {
@@ -48,19 +47,15 @@ func (d Domain) RunProjections(ctx context.Context, nc *nats.Conn, version strin
 		return err
 	}
 	defer service.Close()
-	a, err := audit.New(audit.Config{Log: reader.Log, Blobs: reader.Blobs, Manifest: reader.Manifest, Shards: reader.Log.Shards()})
-	if err != nil {
-		return err
-	}
 	queries := service.Contents()
-	all := []map[string]projections.Query{p.Queries(), a.Queries(), projections.Unkept()}
+	all := []map[string]projections.Query{p.Queries(), projections.Unkept()}
 	var stops []func()
 	defer func() {
 		for _, stop := range slices.Backward(stops) {
 			stop()
 		}
 	}()
-	for _, begin := range kept {
+	for _, begin := range also {
 		answered, stop, err := begin(ctx, reader)
 		if err != nil {
 			return err

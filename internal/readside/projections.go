@@ -12,6 +12,7 @@ import (
 
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/projections"
+	"github.com/everturn/everturn/projections/audit"
 	"github.com/everturn/everturn/projections/index"
 	"github.com/everturn/everturn/streams"
 )
@@ -34,10 +35,20 @@ var ErrNoProjection = errors.New("there is no such projection")
 // is a store. What is wrong with that goes to the log, and all other queries are
 // answered.
 func RunProjections(ctx context.Context, nc *nats.Conn, p Projections) error {
-	if p.Store == "" {
-		return parts.Domain(p.Domain).RunProjections(ctx, nc, p.Version, p.Log)
+	also := []parts.Also{inspect}
+	if p.Store != "" {
+		also = append(also, p.index)
 	}
-	return parts.Domain(p.Domain).RunProjections(ctx, nc, p.Version, p.Log, p.index)
+	return parts.Domain(p.Domain).RunProjections(ctx, nc, p.Version, p.Log, also...)
+}
+
+// inspect looks into single chats.
+func inspect(_ context.Context, r *streams.Reader) (map[string]projections.Query, func(), error) {
+	a, err := audit.New(audit.Config{Log: r.Log, Blobs: r.Blobs, Manifest: r.Manifest, Shards: r.Log.Shards()})
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.Queries(), func() {}, nil
 }
 
 // index keeps the index of chats.
