@@ -18,6 +18,7 @@ import (
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/connect"
 	"github.com/everturn/everturn/internal/readside"
+	"github.com/everturn/everturn/internal/systemd"
 	"github.com/everturn/everturn/protocol/cloudevents"
 	"github.com/everturn/everturn/protocol/transcript"
 	"github.com/everturn/everturn/streams"
@@ -61,24 +62,35 @@ func hookOf(f webhook.File, name string) (webhook.Hook, error) {
 func newSender() *webhook.Sender { return webhook.NewSender(cli.Built().Version, time.Now) }
 
 type webhooksRun struct {
+	cli.MetricsFlags
 	connect.Flags
 	webhookFile
 }
 
 // Run implements the command.
-func (c *webhooksRun) Run(s *surroundings) error {
+func (c *webhooksRun) Run(s *surroundings) (err error) {
 	f, err := c.load()
 	if err != nil {
 		return err
 	}
 	log := s.log.Logger(s.stderr)
 	c.Logger = log
+	meter, stopMeter, err := c.Meter(s.ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopMeter()) }()
 	nc, err := c.Connect("webhooks")
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	return readside.RunWebhooks(s.ctx, nc, streams.Options{Domain: c.JSDomain}, webhook.Config{File: f, Sender: newSender(), Log: log})
+	if err := systemd.Ready(s.ctx); err != nil {
+		return err
+	}
+	return readside.RunWebhooks(s.ctx, nc, streams.Options{Domain: c.JSDomain}, webhook.Config{
+		File: f, Sender: newSender(), Log: log, Meter: meter,
+	})
 }
 
 type webhooksList struct {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/gateway/webhook"
@@ -85,6 +87,7 @@ type rig struct {
 	server *embedded.Server
 	shards int
 	log    *lines
+	counts *sdk.ManualReader
 }
 
 // lines is what was logged.
@@ -128,7 +131,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{T: t, nc: nc, server: server, shards: shards, log: &lines{}}
+	return &rig{T: t, nc: nc, server: server, shards: shards, log: &lines{}, counts: sdk.NewManualReader()}
 }
 
 // file writes a webhooks.yaml with those hooks, each a YAML text below "- ".
@@ -159,9 +162,10 @@ func (r *rig) load(path string) webhook.File {
 func (r *rig) run(f webhook.File) (stop func()) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
+	cfg := settings(f, slog.New(slog.NewTextHandler(r.log, nil)))
+	cfg.Meter = sdk.NewMeterProvider(sdk.WithReader(r.counts)).Meter("test")
 	var running sync.WaitGroup
 	running.Go(func() {
-		cfg := settings(f, slog.New(slog.NewTextHandler(r.log, nil)))
 		if err := readside.RunWebhooks(ctx, r.nc, streams.Options{AckWait: shortAckWait}, cfg); err != nil {
 			r.Error(err)
 		}
@@ -175,6 +179,30 @@ func (r *rig) run(f webhook.File) (stop func()) {
 		})
 	}
 	return stop
+}
+
+// counted is the counter of that name, all webhooks together.
+func (r *rig) counted(name string) (sum int64) {
+	r.Helper()
+	var all metricdata.ResourceMetrics
+	if err := r.counts.Collect(r.Context(), &all); err != nil {
+		r.Fatal(err)
+	}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if m.Name != "everturn.webhook."+name {
+				continue
+			}
+			points, ok := m.Data.(metricdata.Sum[int64])
+			if !ok {
+				r.Fatalf("%s is a %T", name, m.Data)
+			}
+			for _, p := range points.DataPoints {
+				sum += p.Value
+			}
+		}
+	}
+	return sum
 }
 
 // await waits until holds says yes.

@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -39,6 +43,7 @@ type Config struct {
 
 	Clock func() time.Time // default: time.Now
 	Log   *slog.Logger     // default: nothing is logged
+	Meter metric.Meter     // default: nothing is counted
 }
 
 // Settings that nobody chose.
@@ -67,11 +72,18 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Meter == nil {
+		cfg.Meter = noop.NewMeterProvider().Meter("")
+	}
+	counted, err := newMetrics(cfg.Meter)
+	if err != nil {
+		return fmt.Errorf("webhooks: metrics: %w", err)
+	}
 	dead := &letters{path: cfg.File.DeadLetters}
 	var running sync.WaitGroup
 	for _, h := range cfg.File.Hooks {
 		running.Go(func() {
-			r := runner{cfg: cfg, hook: h, dead: dead, log: cfg.Log.With("webhook", h.Name)}
+			r := runner{cfg: cfg, hook: h, dead: dead, log: cfg.Log.With("webhook", h.Name), metrics: counted.of(h.Name)}
 			r.run(ctx)
 		})
 	}
@@ -81,10 +93,11 @@ func Run(ctx context.Context, cfg Config) error {
 
 // runner sends the events of one hook.
 type runner struct {
-	cfg  Config
-	hook Hook
-	dead *letters
-	log  *slog.Logger
+	cfg     Config
+	hook    Hook
+	dead    *letters
+	log     *slog.Logger
+	metrics hookMetrics
 }
 
 // run opens the queues, again and again until that works, and works through them.
@@ -162,6 +175,7 @@ func (r *runner) commit(ctx context.Context, d protocol.Delivery, gone func()) {
 func (r *runner) events(ctx context.Context, commit []byte) error {
 	list, err := cloudevents.Of(commit)
 	if err != nil {
+		r.metrics.add(ctx, r.metrics.left)
 		r.log.WarnContext(ctx, "a commit that nobody can read was left out", "error", err)
 		return nil
 	}
@@ -183,8 +197,12 @@ func (r *runner) event(ctx context.Context, e cloudevents.Event) error {
 		err := r.cfg.Sender.Send(ctx, r.hook, e)
 		failed, ok := errors.AsType[*FailedError](err)
 		if !ok { // it was taken, or the process is to end
+			if err == nil {
+				r.metrics.add(ctx, r.metrics.taken)
+			}
 			return err
 		}
+		r.metrics.add(ctx, r.metrics.failed)
 		if failed.Gone() {
 			return err
 		}
@@ -212,6 +230,7 @@ func (r *runner) setAside(ctx context.Context, e cloudevents.Event, why error, t
 	if err := r.dead.add(letterOf(r.hook, e, why, tries, events.At(r.cfg.Clock()))); err != nil {
 		return err
 	}
+	r.metrics.add(ctx, r.metrics.setAside)
 	r.log.ErrorContext(ctx, "an event was set aside; `everturn webhooks redrive` sends it again", "event", e.ID, "tries", tries, "error", why)
 	return nil
 }

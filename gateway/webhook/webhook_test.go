@@ -166,6 +166,10 @@ func TestWhatNobodyTakesIsSetAsideAndCanBeSentAgain(t *testing.T) {
 	if err != nil || strings.Count(string(text), "\n") != 2 || !strings.Contains(string(text), `"why":"status 422 Unprocessable Entity","tries":5`) {
 		t.Errorf("letters %s: %v", text, err)
 	}
+	r.await("the third one is counted", func() bool { return r.counted("taken") == 1 })
+	if failed, aside := r.counted("failed"), r.counted("set_aside"); failed < 6 || aside != 2 {
+		t.Errorf("%d tries failed, and %d events were set aside; want 6 or more, and 2", failed, aside)
+	}
 	sent := r.redrive(f)
 	if len(sent) != 2 || sent[0].Sent || sent[1].Sent {
 		t.Errorf("sent again in vain: %+v", sent)

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,7 +22,7 @@ type instrument struct {
 }
 
 // measured are the parts that declare metrics, each in its metrics.go.
-var measured = []string{"orchestrator", "toolrunner", "streams", "gateway"}
+var measured = []string{"orchestrator", "toolrunner", "streams", "gateway", "gateway/webhook"}
 
 // instruments reads the metrics that a part declares.
 func instruments(root, part string) ([]instrument, error) {
@@ -43,7 +44,7 @@ func instruments(root, part string) ([]instrument, error) {
 		case *ast.Ident: // counter(name, unit, description), as both parts call their shorthand
 			unit, _ := literal(call.Args[1])
 			description, _ := literal(call.Args[2])
-			found = append(found, instrument{"everturn." + part + "." + name, "Int64Counter", unit, description})
+			found = append(found, instrument{"everturn." + path.Base(part) + "." + name, "Int64Counter", unit, description})
 		case *ast.SelectorExpr: // m.Int64UpDownCounter(name, metric.WithUnit(unit), …)
 			found = append(found, instrument{name, fun.Sel.Name, option(call, "WithUnit"), option(call, "WithDescription")})
 		}
@@ -106,7 +107,7 @@ func metricsPage(root string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n| in Prometheus | counts |\n|---|---|\n", part)
+		fmt.Fprintf(&b, "\n## %s\n\n| in Prometheus | counts |\n|---|---|\n", path.Base(part))
 		for _, i := range all {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", i.prometheus(), strings.ReplaceAll(i.Description, "|", `\|`))
 		}
