@@ -35,7 +35,7 @@ func Of(t testing.TB, n int) []int {
 			return ports
 		}
 		port := first + rand.IntN(count)
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+		if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 			ports, held = append(ports, port), append(held, l)
 		}
 	}

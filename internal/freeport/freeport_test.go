@@ -19,7 +19,7 @@ func TestPortsAreFreeAndDiffer(t *testing.T) {
 		if port < first || port >= first+count {
 			t.Errorf("port %d: want one from %d on, below %d", port, first, first+count)
 		}
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			t.Errorf("a port that was free: %v", err)
 			continue

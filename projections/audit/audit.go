@@ -26,9 +26,10 @@ const (
 	maxFillBytes = 8 << 20  // of content and manifests in the place of their digests
 	maxTime      = 4 * time.Second
 
-	// maxAtOnce is how many questions are looked into at a time. The others wait, at most
-	// as long as one may take.
-	maxAtOnce = 2
+	// Questions that are looked into at a time, and those of one tenant among them. The
+	// others wait, at most as long as one may take.
+	maxAtOnce   = 3
+	maxOfTenant = 2
 )
 
 // Log is the append-only log of all chats, for reading.
@@ -58,7 +59,7 @@ type Config struct {
 // Audit answers questions. It is safe for concurrent use.
 type Audit struct {
 	Config
-	free chan struct{}
+	turns *question.Turns
 }
 
 // New makes an audit.
@@ -66,7 +67,7 @@ func New(c Config) (*Audit, error) {
 	if c.Log == nil || c.Blobs == nil || c.Manifest == nil || c.Shards < 1 {
 		return nil, errors.New("audit: config: want Log, Blobs, Manifest and Shards")
 	}
-	return &Audit{Config: c, free: make(chan struct{}, maxAtOnce)}, nil
+	return &Audit{Config: c, turns: question.NewTurns(maxAtOnce, maxOfTenant)}, nil
 }
 
 // Queries are the queries by name.
@@ -85,14 +86,16 @@ const logsThemselves = "everturn log, prompt and verify read the log themselves"
 func bounded[Q, A any](a *Audit, ask func(context.Context, string, Q) (A, error)) func(context.Context, string, Q) (A, error) {
 	return func(ctx context.Context, tenant string, q Q) (A, error) {
 		var none A
-		select {
-		case a.free <- struct{}{}:
-			defer func() { <-a.free }()
-		case <-ctx.Done():
-			return none, ctx.Err()
-		case <-time.After(maxTime):
+		waiting, stop := context.WithTimeout(ctx, maxTime)
+		defer stop()
+		done, err := a.turns.Take(waiting, tenant)
+		if err != nil && ctx.Err() == nil {
 			return none, question.Refuse(events.CodeUnavailable, "other chats are looked into; ask again")
 		}
+		if err != nil {
+			return none, err
+		}
+		defer done()
 		ctx, cancel := context.WithTimeout(ctx, maxTime)
 		defer cancel()
 		answer, err := ask(ctx, tenant, q)

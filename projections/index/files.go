@@ -87,6 +87,24 @@ func (d folder) file(generation int) string {
 // building is where a file is that is not whole yet.
 func (d folder) building() string { return filepath.Join(string(d), buildingName) }
 
+// publish gives the file that was built the next number. Whoever keeps the folder may
+// make a file of that number just then, which is in use: it gets the one behind it.
+func (d folder) publish() error {
+	for {
+		newest, err := d.newest()
+		if err != nil {
+			return err
+		}
+		switch err := os.Link(d.building(), d.file(newest+1)); {
+		case errors.Is(err, os.ErrExist):
+			continue
+		case err != nil:
+			return fmt.Errorf("index: %w", err)
+		}
+		return removeFile(d.building())
+	}
+}
+
 // tidy deletes what a build has left that was killed. Nothing that is erased meanwhile
 // would be erased there.
 func (d folder) tidy() error {

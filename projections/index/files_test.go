@@ -208,3 +208,62 @@ func TestAFullDisk(t *testing.T) {
 		t.Error("what found no room is missing")
 	}
 }
+
+// A file that was built takes no number that somebody else has taken, and both stay what
+// they are.
+func TestAFileThatWasBuiltReplacesNoOther(t *testing.T) {
+	t.Parallel()
+	const rounds = 50
+	d := folder(t.TempDir())
+	for n := range rounds {
+		if err := os.WriteFile(d.building(), []byte("built"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var both sync.WaitGroup
+		both.Go(func() {
+			if err := d.publish(); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Go(func() { // as keep begins a file
+			newest, err := d.newest()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			f, err := os.OpenFile(d.file(newest+1), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			if err != nil {
+				return // the other was quicker
+			}
+			if _, err := f.WriteString("kept"); err != nil {
+				t.Error(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+		if _, err := os.Stat(d.building()); !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("round %d: what was built is still there: %v", n, err)
+		}
+	}
+	list, err := d.generations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := 0
+	for _, n := range list {
+		text, err := os.ReadFile(d.file(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(text) == "built" {
+			built++
+		} else if string(text) != "kept" {
+			t.Errorf("file %d holds %q", n, text)
+		}
+	}
+	if built != rounds {
+		t.Errorf("%d of %d files that were built are there", built, rounds)
+	}
+}

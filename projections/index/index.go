@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
+	"github.com/everturn/everturn/projections/question"
 	"github.com/everturn/everturn/protocol"
 )
 
@@ -65,6 +65,7 @@ const (
 type Index struct {
 	cfg    Config
 	folder folder
+	turns  *question.Turns
 
 	mu      sync.RWMutex // held to read as long as the file is read
 	current *store       // what answers; nil if there is none yet
@@ -75,7 +76,7 @@ func New(cfg Config) (*Index, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	return &Index{cfg: cfg, folder: folder(cfg.Dir)}, nil
+	return &Index{cfg: cfg, folder: folder(cfg.Dir), turns: question.NewTurns(maxReaders, maxReadersOfTenant)}, nil
 }
 
 // errNewer means that a newer file was built beside the one that is fed.
@@ -239,14 +240,7 @@ func Build(ctx context.Context, cfg Config, progress func(messages int)) error {
 	if err = errors.Join(err, s.close()); err != nil {
 		return errors.Join(err, removeFile(d.building()))
 	}
-	newest, err := d.newest()
-	if err == nil {
-		err = os.Rename(d.building(), d.file(newest+1))
-	}
-	if err != nil {
-		return fmt.Errorf("index: %w", err)
-	}
-	return nil
+	return d.publish()
 }
 
 // errCaught means that a file has everything that was stored when it was begun.

@@ -68,7 +68,7 @@ func spanOf(ctx context.Context, q inquiry[listing.ChatsRequest]) (span, error) 
 	sp.from = rank{at: list[0], shard: int(list[1]), sequence: list[2]}
 	for n, sequence := range list[3:] {
 		if sequence > sp.asOf[n] { // another process named it, and is ahead of this one
-			return span{}, &lateError{"the list was begun with what is not read here yet: ask again"}
+			return span{}, &lateError{"the list was begun with what is not read here yet: ask again, or begin anew if the log was replaced"}
 		}
 		sp.asOf[n] = sequence
 	}

@@ -50,6 +50,14 @@ func query[Q, A any](x *Index, ask func(context.Context, inquiry[Q]) (A, error))
 		}
 		ctx, cancel := context.WithTimeout(ctx, x.cfg.QueryTime)
 		defer cancel()
+		done, err := x.turns.Take(ctx, tenant)
+		if err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				return nil, question.Refuse(events.CodeUnavailable, "too many questions wait here for their turn: ask again later")
+			}
+			return nil, err
+		}
+		defer done()
 		a, err := answer(ctx, x, tenant, q, ask)
 		if err != nil {
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {

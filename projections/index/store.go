@@ -19,9 +19,11 @@ import (
 
 const (
 	folderMode = 0o700
-	maxReaders = 8        // connections that answer at a time
 	maxPlaces  = 1_000    // of a chat: where it stood after so many of its commits
 	cacheKiB   = 32 << 10 // of pages, of the connection that writes
+
+	maxReaders         = 8 // connections that answer at a time
+	maxReadersOfTenant = 6 // of these: one who asks much leaves some to others
 )
 
 var (
