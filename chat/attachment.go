@@ -61,7 +61,7 @@ func isAttachment(t events.PartType) bool { return t == events.PartImage || t ==
 func cleanAttachment(p events.Part) (events.Part, string) {
 	clean := events.Part{
 		Type: p.Type, MediaType: p.MediaType, Bytes: p.Bytes, Blob: p.Blob,
-		Name: events.Shorten(strings.Join(strings.Fields(events.RepairText(p.Name)), " "), maxNameChars),
+		Name: cleanName(p.Name),
 	}
 	if clean.MediaType == "" && p.Type == events.PartFile {
 		clean.MediaType = plainMediaType

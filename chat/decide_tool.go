@@ -1,8 +1,10 @@
 package chat
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/everturn/everturn/events"
@@ -286,7 +288,7 @@ func cutParts(parts []events.Part, truncated bool) ([]events.Part, bool) {
 		switch p.Type {
 		case events.PartText, events.PartData:
 		case events.PartImage, events.PartFile, events.PartSource:
-			if len(kept) < maxInputParts && (p.Blob == "" || p.Blob.Valid()) {
+			if p, ok := cleanNamed(p); ok && len(kept) < maxInputParts {
 				kept = append(kept, p)
 			}
 			continue
@@ -299,9 +301,38 @@ func cutParts(parts []events.Part, truncated bool) ([]events.Part, bool) {
 		cut := events.CutText(text, room)
 		room -= len(cut)
 		truncated = truncated || len(cut) < len(text)
+		if p.Type == events.PartData && len(cut) == len(text) && json.Valid([]byte(text)) {
+			kept = append(kept, events.Part{Type: events.PartData, JSON: text})
+			continue
+		}
 		kept = append(kept, events.Text(cut))
 	}
 	return kept, truncated
+}
+
+// maxURLBytes bounds where a part of a result is said to lie.
+const maxURLBytes = 2 << 10
+
+// cleanNamed is a part of a result that names something, with nothing else in it: no
+// content of an image gets into the log. It is false if nothing is named.
+func cleanNamed(p events.Part) (events.Part, bool) {
+	clean := events.Part{
+		Type: p.Type, Name: cleanName(p.Name), Title: cleanName(p.Title), URL: events.RepairText(p.URL),
+		MediaType: p.MediaType, Blob: p.Blob, Bytes: p.Bytes,
+	}
+	if clean.MediaType != "" && !isMediaType(clean.MediaType) {
+		clean.MediaType = plainMediaType
+	}
+	switch {
+	case len(clean.URL) > maxURLBytes, clean.Bytes < 0, clean.Blob != "" && !clean.Blob.Valid():
+		return clean, false
+	}
+	return clean, clean.Blob != "" || clean.URL != "" || clean.Title != "" || clean.Name != ""
+}
+
+// cleanName is a name on one line.
+func cleanName(s string) string {
+	return events.Shorten(strings.Join(strings.Fields(events.RepairText(s)), " "), maxNameChars)
 }
 
 func cutResult(s string) string { return events.CutText(s, events.MaxResultBytes) }

@@ -83,6 +83,36 @@ func TestImagesAreShownToModelsThatSee(t *testing.T) {
 	}
 }
 
+// What a tool found on a picture is shown with its result, in every later turn too;
+// what only says that it is a picture is told of.
+func TestImagesOfResultsAreShownToModelsThatSee(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		said := answers(calls("lookup", `{"n":1}`), says("a drawing"), says("still one"))
+		r.start(seeing{said}, nil)
+		r.offer(lookup())
+		r.do(chatA, create())
+		r.do(chatA, send("look at it"))
+		content := drawing(t, 300_000)
+		r.runTool(chatA, events.Text("here"), r.attach(events.PartImage, "image/png", content), r.attach(events.PartImage, "image/png", []byte("<html>")))
+		r.ended(1)
+		r.do(chatA, send("and now?"))
+		r.ended(2)
+		for i, asked := range said.requests()[1:] {
+			parts := asked.Messages[2].Results[0].Parts
+			if len(parts) != 3 || parts[0].Text != "here" || !bytes.Equal(parts[1].Opaque, content) || parts[2].Opaque != nil {
+				r.Errorf("request %d shows %d parts", i+2, len(parts))
+			}
+		}
+		for _, e := range eventsOf[events.ToolCompleted](r, chatA) {
+			if len(e.Parts) != 3 || e.Parts[1].Opaque != nil || e.Parts[1].Blob == "" {
+				r.Errorf("the log has %+v", e.Parts)
+			}
+		}
+		r.samePrompts(chatA)
+	})
+}
+
 // An input that no model could ever be shown would fail every turn behind it.
 func TestUnfitContentIsRefusedWithItsInput(t *testing.T) {
 	t.Parallel()

@@ -146,8 +146,20 @@ func (t *TextWriter) call(p Part) {
 	t.work(p.Call.Work)
 	t.artifacts(p.Call.Artifacts)
 	for _, r := range p.Call.Result {
-		t.indented("   ", shown(r, r.Text+r.JSON))
+		t.indented("   ", resultText(r))
 	}
+}
+
+// resultText is a part of a result as text, or what it names.
+func resultText(p Part) string {
+	switch p.Type {
+	case events.PartImage, events.PartFile:
+		return fmt.Sprintf("<%s %s, %s, %d bytes, %s>", p.Type, oneLine(p.Name), oneLine(p.MediaType), p.Bytes, p.Blob)
+	case events.PartSource:
+		return fmt.Sprintf("<source %s %s>", oneLine(p.Title), oneLine(p.URL))
+	case events.PartText, events.PartReasoning, events.PartCall, events.PartProviderCall, events.PartProviderResult, events.PartData:
+	}
+	return shown(p, p.Text+p.JSON)
 }
 
 // toolCreateArtifact is the core's tool by which a model keeps what it writes itself.

@@ -28,12 +28,20 @@ func (r *Runner) result(ctx context.Context, w protocol.ToolWork, t offered, end
 		made, without = r.keep(ctx, w.Key(), w.Call, end.output.Artifacts)
 		text = without + text
 	}
+	var parts []events.Part
+	if list := end.output.Parts; len(list) > 0 && end.begun {
+		room := events.MaxResultBytes - roomForWordsBytes - min(len(events.RepairText(text)), shown(end.output))
+		var words string
+		parts, words = r.parts(ctx, w.Key(), w.Call, list, room)
+		text = words + text
+	}
 	res := protocol.Result{
 		V: protocol.Version, Call: w.Call, Rev: w.Rev, Runner: r.cfg.Process,
 		Status: status, IsError: status != events.ToolOK,
 		Timing: events.ToolTiming{RanMS: end.ran.Milliseconds()}, Artifacts: made,
 	}
 	r.shape(ctx, w.Key(), &res, text, shown(end.output))
+	res.Parts = append(res.Parts, parts...)
 	r.metrics.call(ctx, t.labels, res)
 	return res
 }

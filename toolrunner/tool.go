@@ -67,6 +67,11 @@ type Output struct {
 	// fewer. Zero means as many as there may be.
 	Shown int
 
+	// Parts are images, files, links and data, at most [MaxParts]. The model gets to
+	// see them behind the text, also if the call fails; what they hold is stored before
+	// the result is reported.
+	Parts []Part
+
 	// Artifacts are kept for people, if the call succeeds: they are stored before the
 	// result is reported.
 	Artifacts []Artifact

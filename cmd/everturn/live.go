@@ -140,7 +140,7 @@ func (v *liveView) event(e events.Event) {
 		v.line()
 		v.printf("← %s", e.Status)
 		for _, p := range e.Parts {
-			v.printf(" %s", shorten(p.Text))
+			v.printf(" %s", shorten(p.Text+p.JSON))
 		}
 		v.line()
 		v.attachments(e.Parts)
