@@ -118,6 +118,15 @@ func (f *fall) finish(key string) {
 	}
 }
 
+// lost makes a span that is open one in which nobody worked, for all that is known: how
+// long the worker lived stands nowhere.
+func (f *fall) lost(key string) {
+	if i, ok := f.open[key]; ok {
+		f.spans[i].Kind = spanWait
+		f.spans[i].Label += ": its worker was lost"
+	}
+}
+
 // commit takes the events of a commit that belong to the turn.
 func (f *fall) commit(s stored) {
 	f.at, f.rev = s.decoded.At, s.rev
@@ -140,6 +149,9 @@ func (f *fall) commit(s stored) {
 		case events.StepInterrupted:
 			f.finish("step " + e.Step.String())
 		case events.StepFailed:
+			if e.Class == events.ClassCrashed {
+				f.lost("step " + e.Step.String())
+			}
 			f.finish("step " + e.Step.String())
 			if e.Step.Turn == f.turn && e.RetryAt > f.at {
 				f.begin("retry "+e.Step.String(), spanWait, "before the next attempt at "+e.Step.String())

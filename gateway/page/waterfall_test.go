@@ -64,6 +64,26 @@ func TestWhereTheTimeOfATurnWent(t *testing.T) {
 	}
 }
 
+// Nobody knows how long a worker lived that went away, and most of the time until that
+// was found out it did not.
+func TestTheTimeOfALostWorkerIsNotTheModels(t *testing.T) {
+	t.Parallel()
+	list := story()
+	failed := list[2].decoded.Events[0].(events.StepFailed)
+	failed.Class, failed.RetryAt = events.ClassCrashed, 0
+	list[2].decoded.Events[0] = failed
+	w := waterfallAt(list, 5)
+	if w == nil || len(w.Spans) < 2 {
+		t.Fatalf("got %+v", w)
+	}
+	if s := w.Spans[1]; s.Kind != spanWait || s.Label != "model 1.1: its worker was lost" || s.Took != "100 ms" {
+		t.Errorf("got %+v", s)
+	}
+	if w.Sums[0] != (row{"waiting", "200 ms"}) || w.Sums[1] != (row{"model", "200 ms"}) {
+		t.Errorf("sums %v", w.Sums)
+	}
+}
+
 func TestATurnThatRunsIsOpen(t *testing.T) {
 	t.Parallel()
 	w := waterfallAt(story()[:5], 5)
