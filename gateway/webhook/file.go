@@ -184,7 +184,12 @@ func (c checker) secrets(variables []string) [][]byte {
 			c.Wrong(at, "this is not the name of a variable; the secret itself stays out of this file")
 			continue
 		}
-		value, ok := strings.CutPrefix(c.getenv(name), secretPrefix)
+		set := c.getenv(name)
+		if set == "" {
+			c.Wrong(at, "$%s is not set: export %s=%s$(openssl rand -base64 32)", name, name, secretPrefix)
+			continue
+		}
+		value, ok := strings.CutPrefix(set, secretPrefix)
 		secret, err := base64.StdEncoding.DecodeString(value)
 		if !ok || err != nil || len(secret) < minSecretBytes || len(secret) > maxSecretBytes {
 			c.Wrong(at, "$%s: want %s and %d to %d bytes in base64: echo %s$(openssl rand -base64 32)",

@@ -20,15 +20,18 @@ webhooks:
     tenants: [ACME]
     from: then
     timeout: 2h
-    secret_env: [NONE]
+    secret_env: [SHORT, NONE]
   - name: crm
     url: https://user:pw@example.com
   - name: crm
     url: https://example.com/x
     secret_env: [GOOD]
 `), func(name string) string {
-		if name == "GOOD" {
+		switch name {
+		case "GOOD":
 			return secretText()
+		case "NONE":
+			return ""
 		}
 		return "whsec_c2hvcnQ="
 	})
@@ -37,7 +40,7 @@ webhooks:
 	}
 	for _, want := range []string{
 		"dead_letters: want a file", "want 1 to 64 of a-z", "want an address that begins", `"turn.compelted" is no event`, `tenant "ACME"`,
-		`"then", want now or start`, "2h0m0s, want more than 0", "$NONE: want whsec_", "without a user", "secret_env: want the name", "is taken by a webhook above",
+		`"then", want now or start`, "2h0m0s, want more than 0", "$SHORT: want whsec_", "$NONE is not set", "without a user", "secret_env: want the name", "is taken by a webhook above",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not told:\n%v", want, err)

@@ -252,7 +252,7 @@ func (f *Flags) explain(err error, servers []string) error {
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
 		errors.Is(err, nats.ErrAccountAuthExpired):
-		return fmt.Errorf("connect to %s: %w: check NATS_URL, --creds, --user and --password, or the context (%w)", where, ErrUnauthorized, err)
+		return fmt.Errorf("connect to %s: %w: check NATS_URL, --creds, --user and --password, or the context; `everturn dev` prints the line to export (%w)", where, ErrUnauthorized, err)
 	case where == "":
 		return fmt.Errorf("%w: %w", ErrSettings, err)
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.As(err, new(net.Error)):
