@@ -27,12 +27,15 @@ func (o *Orchestrator) offer(ctx context.Context, group string, body []byte) any
 		o.refusedRequest(ctx, "offer", events.Key{}, err)
 		return protocol.OfferAnswer{Refused: []string{err.Error()}}
 	}
-	a := protocol.OfferAnswer{Refused: make([]string, len(offered.Manifests))}
+	n := len(offered.Manifests)
+	a := protocol.OfferAnswer{Refused: make([]string, n), Digests: make([]events.Digest, n)}
 	for i, m := range offered.Manifests {
 		if err := o.enter(ctx, group, offered.Runner, m); err != nil {
 			o.refusedRequest(ctx, "offer", events.Key{}, err)
 			a.Refused[i] = err.Error()
+			continue
 		}
+		_, a.Digests[i] = m.Encode()
 	}
 	return a
 }

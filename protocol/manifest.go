@@ -114,7 +114,9 @@ type Offer struct {
 }
 
 // OfferAnswer says what became of each manifest, in the offer's order: an empty
-// string for accepted, else why not.
+// string for accepted, else why not. Digests names what was accepted as the work
+// will name it, so that no runner needs to write JSON byte for byte as we do.
 type OfferAnswer struct {
-	Refused []string `json:"refused"`
+	Refused []string        `json:"refused"`
+	Digests []events.Digest `json:"digests,omitempty"`
 }
