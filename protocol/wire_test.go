@@ -234,6 +234,9 @@ func TestRunnerWire(t *testing.T) {
 		V: 1, Group: "files", Runner: nameOfRunner, Manifests: []protocol.Manifest{everyManifest()},
 	})
 	wiretest.Body(t, "offer-answer.full.json", protocol.OfferAnswer{Refused: []string{"", "name: bad"}})
+	wiretest.Body(t, "offer-answer.digests.json", protocol.OfferAnswer{
+		Refused: []string{"", "name: bad"}, Digests: []events.Digest{events.DigestOf([]byte("manifest")), ""},
+	})
 	wiretest.Body(t, "manifest.full.json", everyManifest())
 	wiretest.Body(t, "manifest.minimal.json", protocol.Manifest{
 		Name: "now", Description: "", Schema: json.RawMessage(`{}`), Group: "time",

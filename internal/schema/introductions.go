@@ -232,6 +232,7 @@ var ordinary = map[string]string{
 	"url":          "Where it is.",
 	"running":      "The claim still runs.",
 	"refused":      "One text for each manifest.",
+	"digests":      "One for each manifest, empty for what was refused.",
 	"digest":       "Digest of the whole.",
 	"body":         "The whole.",
 	"retry_at":     "When the next attempt is made.",
