@@ -30,8 +30,10 @@ type Manifest struct {
 const (
 	maxDescriptionBytes = 16 << 10
 	maxSchemaBytes      = 64 << 10
-	maxTimeout          = 24 * time.Hour
 )
+
+// MaxToolTimeout is the longest time that a tool may take.
+const MaxToolTimeout = 24 * time.Hour
 
 var (
 	toolName  = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -42,9 +44,7 @@ var (
 // compile the schema.
 func (m Manifest) Validate() error {
 	var errs []error
-	if !toolName.MatchString(m.Name) {
-		errs = append(errs, errors.New("name: want 1 to 64 of a-z, A-Z, 0-9, _ and -"))
-	}
+	errs = append(errs, ValidateToolName(m.Name))
 	if !groupName.MatchString(m.Group) {
 		errs = append(errs, errors.New("group: want 1 to 32 of a-z, 0-9, _ and -"))
 	}
@@ -60,16 +60,24 @@ func (m Manifest) Validate() error {
 	} else if schema == nil {
 		errs = append(errs, errors.New("schema: want a JSON object, not null"))
 	}
-	if m.TimeoutMS < 0 || m.TimeoutMS > maxTimeout.Milliseconds() {
-		errs = append(errs, fmt.Errorf("timeout_ms: want 0 to %d", maxTimeout.Milliseconds()))
+	if m.TimeoutMS < 0 || m.TimeoutMS > MaxToolTimeout.Milliseconds() {
+		errs = append(errs, fmt.Errorf("timeout_ms: want 0 to %d", MaxToolTimeout.Milliseconds()))
 	}
 	switch m.Policy {
 	case "", events.PolicyAllow, events.PolicyAsk, events.PolicyReview:
 	default:
 		errs = append(errs, fmt.Errorf("policy: want allow, ask or review"))
 	}
-	if len(errs) > 0 {
-		return fmt.Errorf("manifest %.70q: %w", m.Name, errors.Join(errs...))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("manifest %.70q: %w", m.Name, err)
+	}
+	return nil
+}
+
+// ValidateToolName says what is wrong with the name of a tool, or nil.
+func ValidateToolName(name string) error {
+	if !toolName.MatchString(name) {
+		return errors.New("name: want 1 to 64 of a-z, A-Z, 0-9, _ and -")
 	}
 	return nil
 }

@@ -25,6 +25,19 @@ type File struct {
 // [*Error]; an empty file is a zero value. Errors show lines as shown gives them,
 // and then no value either; without it, as they are.
 func Read(name string, source []byte, into any, shown func(line string) string) (*File, error) {
+	f, err := ReadOn(name, source, into, shown)
+	if err == nil {
+		err = f.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// ReadOn is [Read] that goes on beyond unknown keys: they are then what is wrong with
+// the file, which [File.Err] tells with all the rest.
+func ReadOn(name string, source []byte, into any, shown func(line string) string) (*File, error) {
 	lines := strings.Split(string(source), "\n")
 	if shown != nil {
 		for i, line := range lines {
@@ -32,17 +45,21 @@ func Read(name string, source []byte, into any, shown func(line string) string) 
 		}
 	}
 	f := &File{err: &Error{Name: name, lines: lines}}
-	switch p, err := f.decode(source, into); {
-	case p != nil:
-		f.err.Problems = []Problem{*p}
-		return nil, f.err
-	case err != nil && !errors.Is(err, io.EOF):
-		p := decoding(err)
-		if shown != nil {
-			p.Message = withoutValues(p.Message)
+	p, err := f.decode(source, into)
+	if err != nil && !errors.Is(err, io.EOF) {
+		found := decoding(err)
+		p = &found
+	}
+	if p != nil {
+		f.err.Problems = append(f.err.Problems, *p)
+	}
+	if shown != nil {
+		for i, p := range f.err.Problems {
+			f.err.Problems[i].Message = withoutValues(p.Message)
 		}
-		f.err.Problems = []Problem{p}
-		return nil, f.err
+	}
+	if p != nil {
+		return nil, f.Err()
 	}
 	return f, nil
 }
@@ -59,6 +76,10 @@ func (f *File) decode(source []byte, into any) (_ *Problem, err error) {
 	}
 	if odd := oddity(f.tree); odd != nil {
 		return odd, nil
+	}
+	f.err.Problems = unknown(f.tree, into)
+	if len(f.err.Problems) > 0 {
+		return nil, yaml.NewDecoder(bytes.NewReader(source)).Decode(into)
 	}
 	return nil, yaml.NewDecoder(bytes.NewReader(source), yaml.Strict()).Decode(into)
 }

@@ -43,6 +43,30 @@ func TestWhatCannotBeReadIsToldWithItsLine(t *testing.T) {
 	}
 }
 
+func TestEveryUnknownKeyIsToldAndWhatElseIsWrong(t *testing.T) {
+	t.Parallel()
+	const source = "nme: a\nparts:\n  - text: b\n    txt: c\n    size: {more: 1}\n  - &d {next: e}\n  - *d\n"
+	const unknown = "f.yaml:1:1: unknown field \"nme\"\n  1 | nme: a\n    | ^\n" +
+		"f.yaml:4:5: unknown field \"txt\"\n  4 |     txt: c\n    |     ^\n" +
+		"f.yaml:5:5: unknown field \"size\"\n  5 |     size: {more: 1}\n    |     ^\n" +
+		"f.yaml:6:9: unknown field \"next\"\n  6 |   - &d {next: e}\n    |         ^"
+	var s settings
+	if _, err := yamlfile.Read("f.yaml", []byte(source), &s, nil); err == nil || err.Error() != unknown {
+		t.Errorf("got\n%v\nwant\n%s", err, unknown)
+	}
+	f, err := yamlfile.ReadOn("f.yaml", []byte(source), &s, nil)
+	if err != nil || len(s.Parts) != 3 || s.Parts[0].Text != "b" {
+		t.Fatalf("%v, read %+v", err, s)
+	}
+	f.Wrong("$.parts[0].text", "no b")
+	if err := f.Err(); err == nil || !strings.Contains(err.Error(), "f.yaml:3:11: no b") || !strings.Contains(err.Error(), "f.yaml:4:5: ") {
+		t.Errorf("got\n%v", err)
+	}
+	if _, err := yamlfile.Read("f.yaml", []byte("nme: a\ntimes: often\n"), &s, nil); err == nil || !strings.Contains(err.Error(), "nme") || !strings.Contains(err.Error(), "whole number") {
+		t.Errorf("got\n%v", err)
+	}
+}
+
 func TestTagsAndAnchorsOfYAMLAreTaken(t *testing.T) {
 	t.Parallel()
 	var s settings

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/toolrunner"
+	"github.com/everturn/everturn/toolrunner/capture"
 	"github.com/everturn/everturn/toolrunner/sandbox"
 )
 
@@ -27,6 +29,14 @@ const (
 const (
 	maxArguments     = 1_000
 	maxArgumentChars = 100_000
+)
+
+// Limits of what is kept of a command's output. The model reads less: what a build
+// or a test has to say is at its beginning and its end.
+const (
+	maxOutputHeadBytes   = 4 << 20
+	maxOutputTailBytes   = 1 << 20 // if there is more
+	maxCommandShownBytes = 8 << 10
 )
 
 // GrantNetwork is the permission that gives a call the network of its runner's host.
@@ -148,20 +158,20 @@ var errCommandTime = errors.New("the command took too long")
 // whose call is not wanted any more gives the error of ctx.
 func run(ctx context.Context, box *sandbox.Sandbox, c toolrunner.Call, command sandbox.Command, limit time.Duration) (toolrunner.Output, error) {
 	command.Network = slices.Contains(c.Permissions.Grants, GrantNetwork)
-	out := &output{follow: follow(c.Progress)}
-	command.Output = out
+	out, follower := capture.NewOutput(maxOutputHeadBytes, maxOutputTailBytes), capture.Follow(c.Progress)
+	command.Output = io.MultiWriter(out, follower)
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errCommandTime)
 	result, err := box.Run(limited, command)
 	late := err != nil && errors.Is(context.Cause(limited), errCommandTime) // it may have ended just before
 	cancel()
-	out.follow.stop()
+	follower.Stop()
 	switch {
 	case errors.Is(err, sandbox.ErrNotStarted):
 		return toolrunner.Output{}, err
 	case err != nil && ctx.Err() == nil && !late:
 		return toolrunner.Output{}, fmt.Errorf("it is not known what the command did: %w", err)
 	}
-	text, dropped := out.end()
+	text, dropped := out.End()
 	ended := ending{Result: result, late: late, limit: limit, dropped: dropped, grants: c.Permissions.Grants}
 	report := toolrunner.Output{
 		Text: ended.String() + text, Shown: maxCommandShownBytes,
