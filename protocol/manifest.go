@@ -28,12 +28,10 @@ type Manifest struct {
 
 // Limits of a manifest.
 const (
-	maxDescriptionBytes = 16 << 10
-	maxSchemaBytes      = 64 << 10
+	MaxDescriptionBytes = 16 << 10
+	MaxSchemaBytes      = 64 << 10
+	MaxToolTimeout      = 24 * time.Hour
 )
-
-// MaxToolTimeout is the longest time that a tool may take.
-const MaxToolTimeout = 24 * time.Hour
 
 var (
 	toolName  = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -48,11 +46,11 @@ func (m Manifest) Validate() error {
 	if !groupName.MatchString(m.Group) {
 		errs = append(errs, errors.New("group: want 1 to 32 of a-z, 0-9, _ and -"))
 	}
-	if len(m.Description) > maxDescriptionBytes {
-		errs = append(errs, fmt.Errorf("description: %d bytes, at most %d are allowed", len(m.Description), maxDescriptionBytes))
+	if len(m.Description) > MaxDescriptionBytes {
+		errs = append(errs, fmt.Errorf("description: %d bytes, at most %d are allowed", len(m.Description), MaxDescriptionBytes))
 	}
-	if len(m.Schema) > maxSchemaBytes {
-		errs = append(errs, fmt.Errorf("schema: %d bytes, at most %d are allowed", len(m.Schema), maxSchemaBytes))
+	if len(m.Schema) > MaxSchemaBytes {
+		errs = append(errs, fmt.Errorf("schema: %d bytes, at most %d are allowed", len(m.Schema), MaxSchemaBytes))
 	}
 	var schema map[string]any
 	if err := json.Unmarshal(m.Schema, &schema); err != nil {

@@ -59,7 +59,7 @@ func judge(t events.Tool, end ending) (events.ToolStatus, string) {
 		return events.ToolError, end.output.Text
 	case end.begun && end.err == nil:
 		return events.ToolOK, end.output.Text
-	case end.cause == nil && errors.Is(end.err, ErrOutcomeUnknown) && !t.ReadOnly && !t.Idempotent:
+	case end.cause == nil && errors.Is(end.err, ErrOutcomeUnknown) && !t.ReadOnly:
 		return events.ToolUnknown, joined(end.output.Text, "started: "+end.err.Error())
 	case end.cause == nil:
 		return events.ToolError, joined(end.output.Text, end.err.Error())

@@ -31,9 +31,9 @@ type Tool interface {
 }
 
 // ErrOutcomeUnknown means that a call was begun, and that its tool cannot tell whether
-// it had its effect: whom it had asked is gone, for example. Where that matters, which
-// is where the tool is neither read-only nor idempotent, the call ends as unknown, not
-// as an error. Tools wrap it.
+// it had its effect: whom it had asked is gone, for example. Unless the tool only reads,
+// the call ends as unknown, and not as an error: who reads that something has failed
+// calls again, and that is another call with another key. Tools wrap it.
 var ErrOutcomeUnknown = errors.New("outcome unknown")
 
 // Call is one call of a tool.
@@ -94,3 +94,12 @@ type function struct {
 func (f function) Manifest() protocol.Manifest { return f.manifest }
 
 func (f function) Run(ctx context.Context, c Call) (Output, error) { return f.run(ctx, c) }
+
+// Names are the names of tools.
+func Names(list []Tool) []string {
+	names := make([]string, len(list))
+	for i, t := range list {
+		names[i] = t.Manifest().Name
+	}
+	return names
+}

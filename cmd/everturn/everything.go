@@ -19,6 +19,7 @@ import (
 	"github.com/everturn/everturn/internal/readside"
 	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/toolrunner"
+	"github.com/everturn/everturn/toolrunner/declared"
 	"github.com/everturn/everturn/toolrunner/tools"
 )
 
@@ -27,6 +28,7 @@ type everythingFlags struct {
 	models.Source
 	cli.MetricsFlags
 	tools.CommandConfig
+	declared.Files
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
 	Write     bool   `default:"true" negatable:"" help:"Also offer write_file, which writes files of that folder: each call waits until somebody approves it, unless the chat's mode is full. --no-write if not."`
@@ -71,6 +73,11 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 		return nil, errors.Join(err, workspace.Close())
 	}
 	tooling = append(tooling, commands...)
+	own, err := f.Files.Open(ctx, s.launcher, tooling, declared.Options{Workspace: f.Workspace, Off: f.Off()})
+	if err != nil {
+		return nil, errors.Join(misdeclared(err), workspace.Close())
+	}
+	tooling = append(tooling, own...)
 	log := s.log.Logger(s.stderr)
 	meter, stopMeter, err := f.Meter(ctx)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 // toolsCommand is `everturn tools`.
 type toolsCommand struct {
 	List   toolsList   `cmd:"" default:"withargs" help:"Show the tools on offer. One stays there when its runner is gone."`
+	Check  toolsCheck  `cmd:"" help:"Say what is wrong with files that declare programs as tools. Nothing is started."`
 	Forget toolsForget `cmd:"" help:"Take a tool off the list. A runner that has it offers it again when it starts."`
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/toolrunner"
+	"github.com/everturn/everturn/toolrunner/declared"
 	"github.com/everturn/everturn/toolrunner/sandbox"
 	"github.com/everturn/everturn/toolrunner/tools"
 )
@@ -31,6 +32,7 @@ type grammar struct {
 	cli.Service
 	toolrunner.Config
 	tools.CommandConfig
+	declared.Files
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
 	Write     bool   `help:"Also offer write_file, which writes files of that folder: each call waits until somebody approves it, unless the chat's mode is full."`
@@ -61,6 +63,14 @@ func run(ctx context.Context, launcher sandbox.Launcher, args []string, stdout, 
 		return err
 	}
 	offered = append(offered, commands...)
+	own, err := g.Files.Open(ctx, launcher, offered, declared.Options{Workspace: g.Workspace, Off: g.Off()})
+	if bad, ok := errors.AsType[*declared.FileError](err); ok {
+		return cli.Exit(cli.ExitUsage, bad)
+	}
+	if err != nil {
+		return err
+	}
+	offered = append(offered, own...)
 	return g.Serve(ctx, name, stderr, func(r cli.Running) error {
 		g.Config.Log, g.Config.Meter, g.Config.Tracer = r.Log, r.Meter, r.Tracer
 		return parts.Domain(g.JSDomain).RunTools(ctx, r.NATS, g.Config, offered)

@@ -2,6 +2,7 @@ package yamlfile
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -95,13 +96,8 @@ func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
 // decodesItself reports whether the library asks a type to decode what it is given.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
-	for _, itself := range []reflect.Type{
+	return slices.ContainsFunc([]reflect.Type{
 		reflect.TypeFor[yaml.BytesUnmarshaler](), reflect.TypeFor[yaml.InterfaceUnmarshaler](), reflect.TypeFor[yaml.NodeUnmarshaler](),
 		reflect.TypeFor[yaml.BytesUnmarshalerContext](), reflect.TypeFor[yaml.InterfaceUnmarshalerContext](), reflect.TypeFor[yaml.NodeUnmarshalerContext](),
-	} {
-		if p.Implements(itself) {
-			return true
-		}
-	}
-	return false
+	}, p.Implements)
 }

@@ -48,7 +48,7 @@ func TestAFollowerShowsWholeLines(t *testing.T) {
 		var shown []string
 		f := capture.FollowLines(func(text string) { shown = append(shown, text) })
 		tick := func() {
-			time.Sleep(101 * time.Millisecond)
+			<-time.After(101 * time.Millisecond)
 			synctest.Wait()
 		}
 		write(t, f, "one\ntw")

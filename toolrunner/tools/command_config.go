@@ -38,6 +38,9 @@ type CommandConfig struct {
 // sandboxOff is the one value of [CommandConfig.Sandbox] that changes anything.
 const sandboxOff = "off"
 
+// Off says that nothing that this process runs for a model is held by a sandbox.
+func (c CommandConfig) Off() bool { return c.Sandbox == sandboxOff }
+
 // Validate says everything that is wrong with the configuration, or nil.
 func (c CommandConfig) Validate() error {
 	var errs []error
@@ -46,7 +49,7 @@ func (c CommandConfig) Validate() error {
 			errs = append(errs, fmt.Errorf("--allow-command: %w", err))
 		}
 	}
-	if len(c.AllowCommand) > 0 && c.Sandbox == sandboxOff {
+	if len(c.AllowCommand) > 0 && c.Off() {
 		errs = append(errs, errors.New("--allow-command: a command that runs unasked needs the sandbox; --sandbox=off takes it away"))
 	}
 	if c.CommandTime != 0 && (c.CommandTime < time.Second || c.CommandTime > maxCommandTime) {
@@ -67,7 +70,7 @@ func (c CommandConfig) Open(ctx context.Context, l sandbox.Launcher, workspace s
 	if !c.Commands && len(c.AllowCommand) == 0 {
 		return nil, nil
 	}
-	cfg := sandbox.Config{Workspace: workspace, Read: c.CommandRead, Off: c.Sandbox == sandboxOff}
+	cfg := sandbox.Config{Workspace: workspace, Read: c.CommandRead, Off: c.Off()}
 	for _, name := range c.CommandEnv {
 		if value, ok := os.LookupEnv(name); ok {
 			cfg.Environment = append(cfg.Environment, name+"="+value)
