@@ -49,7 +49,7 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 		if list := s.steer(); list != nil && t.Cause != events.CauseRetry { // that one asks the same again
 			return list
 		}
-		return []events.Event{s.nextAnswer()}
+		return s.informed()
 	}
 	switch st.Phase {
 	case phaseOpen, phaseWaiting, phaseCrashed: // pending
@@ -76,6 +76,14 @@ func Advance(s State, at events.Time, live Live) []events.Event {
 	}
 	if steered != nil {
 		return steered
+	}
+	return s.informed()
+}
+
+// informed is the next step, or first what its model is to know for it.
+func (s State) informed() []events.Event {
+	if list := s.activations(); len(list) > 0 {
+		return list
 	}
 	return []events.Event{s.nextAnswer()}
 }

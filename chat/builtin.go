@@ -34,11 +34,14 @@ type beginning struct {
 	at        events.Time
 	artifacts []artifact // of the chat, with those that these calls made so far
 	contents  []Content  // what they keep, to be stored before the commit
+
+	skills []events.Skill  // that the turn was offered
+	shared []events.Digest // what they show of them
 }
 
 // builtIns is the one table of them, sorted by name.
 func builtIns() []builtIn {
-	return []builtIn{askUser(), createArtifact(), delegate()}
+	return []builtIn{askUser(), createArtifact(), delegate(), viewSkill()}
 }
 
 // known is the table with what follows from it, made once.
@@ -114,12 +117,14 @@ func (b *beginning) call(id events.CallID, p events.Part, settings events.Effect
 
 // offeredTools are the tools of a turn with those settings, sorted by name. One
 // that is named but not on offer is left out: the model is not told of it. No more
-// are taken than a turn may have, and in plan mode none that may change something.
-func offeredTools(s events.Settings, live Live, plan bool) []events.Tool {
+// are taken than a turn may have, and in plan mode none that may change something. The
+// one that shows skills is there with them, and never without.
+func offeredTools(s events.Settings, live Live, plan, skills bool) []events.Tool {
 	var tools []events.Tool
 	named := func(name string) bool { return s.Tools != nil && slices.Contains(*s.Tools, name) }
 	for i, b := range known().list {
-		if named(b.manifest.Name) || b.offered(s) || plan && b.planning {
+		shows := b.manifest.Name == ToolViewSkill
+		if shows && skills || !shows && (named(b.manifest.Name) || b.offered(s) || plan && b.planning) {
 			tools = append(tools, known().tools[i])
 		}
 	}

@@ -243,6 +243,7 @@ func (s State) units() (list []unit, messages []model.Message, unanswered int) {
 	if v.begin != nil && len(v.begin.Summary) > 0 {
 		c.messages = append(c.messages, summaryMessage(v.begin.Summary))
 	}
+	c.skills(v.skills)
 	var shown []*turn
 	after := wholeTurn
 	for t, behind := range v.backward {
@@ -265,12 +266,19 @@ func (s State) units() (list []unit, messages []model.Message, unanswered int) {
 		}
 		for _, st := range t.Steps {
 			if st.Number > after {
-				add(func() { c.inputs(t.steeredBefore(st.Number)); c.step(st) })
+				add(func() {
+					c.inputs(t.steeredBefore(st.Number))
+					c.skills(t.activeBefore(st.Number))
+					c.step(st)
+				})
 				before = events.Boundary{Turn: t.Number, Step: st.Number}
 			}
 		}
-		if next := len(t.Steps) + 1; next > after && len(t.steeredBefore(next)) > 0 {
-			add(func() { c.inputs(t.steeredBefore(next)) })
+		if next := len(t.Steps) + 1; next > after && len(t.steeredBefore(next))+len(t.activeBefore(next)) > 0 {
+			add(func() {
+				c.inputs(t.steeredBefore(next))
+				c.skills(t.activeBefore(next))
+			})
 			before.Step = next
 		}
 		after = wholeTurn
@@ -291,8 +299,10 @@ func (s State) split() (events.Boundary, bool) {
 	if cut == nil {
 		return events.Boundary{}, false
 	}
+	stays := newView("")
+	stays.skills(s.skillsBehind(cut.before))
 	all := tokensOf(messages)
-	return cut.before, saves(all, all-tokensOf(messages[:cut.at]))
+	return cut.before, saves(all, all-tokensOf(messages[:cut.at])+tokensOf(stays.messages))
 }
 
 // cutOf is before what is kept as it is: the newest messages, from a user's on if

@@ -66,6 +66,8 @@ type scope struct {
 	rest  *turn     // of which only what is behind begin is shown
 	turns []*turn   // ended turns that are shown whole
 	open  *turn     // the open turn, if it is shown whole
+
+	skills []activeSkill // that hold, and came before begin
 }
 
 func (s State) scope() scope {
@@ -73,6 +75,7 @@ func (s State) scope() scope {
 	if v.begin == nil {
 		return v
 	}
+	v.skills = s.keptSkills(v.begin)
 	if t := s.f.Current; t != nil && t.Number == v.begin.Turn {
 		v.rest, v.turns, v.open = t, nil, nil
 		return v
@@ -109,6 +112,7 @@ func (v scope) opening(c *view) {
 	if len(v.begin.Summary) > 0 {
 		c.messages = append(c.messages, summaryMessage(v.begin.Summary))
 	}
+	c.skills(v.skills)
 	if v.restEnded() {
 		c.part(v.rest, v.begin.Step, maxNumber)
 	}

@@ -22,6 +22,7 @@ type Live struct {
 	Defaults events.Settings
 	Agents   map[string]events.Settings // those of the chat's tenant, by name; only to be read
 	Tools    []events.Tool              // every tool on offer, sorted by name
+	Skills   []events.Skill             // those of the chat's tenant, sorted by name; only to be read
 	Pools    map[string]string          // which pool asks a model; absent means [DefaultPool]
 	Windows  map[string]Window          // how large the models' contexts may be; that of "" is for those without a name here
 }
@@ -37,6 +38,11 @@ type Decision struct {
 	// Large is content that stands in Events by digest only. It must be stored
 	// before they are.
 	Large []Content
+
+	// Shared is content that stands in Events by digest only, and is kept with the
+	// skills. The chat gets its own of it before they are stored, as it may be all that
+	// is left of it one day.
+	Shared []events.Digest
 
 	// Claim and Result answer the runner that asked; set for those messages.
 	Claim  *protocol.ClaimAnswer
@@ -76,7 +82,7 @@ func Handle(s State, m Message, at events.Time, live Live) Decision {
 			panic("chat: a decision makes no sense: " + s.wrong) // no rule decides what cannot be folded
 		}
 		next = Advance(s, at, live)
-		d.Events = append(d.Events, next...)
+		d.Events, d.Shared = append(d.Events, next...), append(d.Shared, sharedBy(next)...)
 	}
 	return d
 }

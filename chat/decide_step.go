@@ -172,9 +172,9 @@ func completedStep(s State, m AttemptEnded, at events.Time) Decision {
 	mayRun := func(tool events.Tool) bool {
 		return t.Rules >= rulesApprovals || !needsApproval(s.effective(t).Approval, tool) // before those nobody could be asked
 	}
-	begin := beginning{at: at, artifacts: s.f.Artifacts}
+	begin := beginning{at: at, artifacts: s.f.Artifacts, skills: s.effective(t).Skills}
 	calls := settleCalls(&e, s.effective(t), m.Schemas, mayRun, &begin)
-	return Decision{Events: append([]events.Event{e}, calls...), Large: begin.contents}
+	return Decision{Events: append([]events.Event{e}, calls...), Large: begin.contents, Shared: begin.shared}
 }
 
 // rawUsage is what is kept of a provider's reports: the newest that there is room

@@ -145,10 +145,14 @@ func (s State) forChild(d delegation) events.Settings {
 		}
 	}
 	limits := of.Limits
-	return events.Settings{
+	child := events.Settings{
 		Agent: of.Agent, Approval: s.mode(t), Model: of.Model, System: of.System, Reviewer: of.Reviewer,
 		Tools: &tools, Limits: &limits,
 	}
+	if len(of.Skills) > 0 { // else tools say that there are none
+		child.Skills = new(strings.Split(namesOfSkills(of.Skills), ", "))
+	}
+	return child
 }
 
 // contextFor is what a child gets to read of the conversation, or nothing.

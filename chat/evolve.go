@@ -176,6 +176,8 @@ func (s *State) fold(e events.Event) {
 		s.holdTurn(e)
 	case events.BudgetExtended:
 		s.extend(e)
+	case events.SkillActivated:
+		s.activateSkill(e)
 	case events.AgentNamed:
 		// The settings name it, too.
 	case events.ToolCompleted:

@@ -86,7 +86,7 @@ func (c *call) placeholder() string {
 	case c.Child != nil:
 		return left + "The sub-agent has done its task, and another one would do all of it again: if its answer is needed, " +
 			"ask the user, who can read all of it in this chat, or delegate only to look up what is missing.)"
-	case c.Requested != nil && c.Requested.ReadOnly:
+	case c.Requested != nil && c.Requested.ReadOnly, c.showsSkill():
 		return left + "If it is needed, call the tool again with the same arguments.)"
 	}
 	return left + "The call was successful, and another one may do again what it did: if the output is needed, ask the user, who can read all of it in this chat.)"

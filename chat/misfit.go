@@ -32,6 +32,8 @@ func (s State) misfit(e events.Event) string {
 		return s.misfitChildEnd(e)
 	case events.InputSteered:
 		return s.misfitSteering(e)
+	case events.SkillActivated:
+		return s.misfitActivation(e)
 	case events.BranchSelected:
 		return s.misfitBranch(e)
 	case events.ChatEraseRequested:

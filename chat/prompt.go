@@ -51,7 +51,7 @@ func Prompt(s State) model.Request {
 // promptHead is the request without messages.
 func promptHead(s State) model.Request {
 	settings := s.effective(s.tip())
-	r := model.Request{Model: settings.Model, System: settings.System, MaxOutputTokens: settings.Limits.OutputTokens}
+	r := model.Request{Model: settings.Model, System: systemOf(settings), MaxOutputTokens: settings.Limits.OutputTokens}
 	r.Tools = slices.Grow(r.Tools, len(settings.Tools))
 	for _, tool := range settings.Tools {
 		shown := model.Tool{Name: tool.Name, Manifest: tool.Manifest}
@@ -128,11 +128,13 @@ func (v *view) part(t *turn, after, to int) {
 	for _, st := range t.Steps {
 		if st.Number > after && st.Number <= to {
 			v.inputs(t.steeredBefore(st.Number))
+			v.skills(t.activeBefore(st.Number))
 			v.step(st)
 		}
 	}
 	if next := len(t.Steps) + 1; next > after && next <= to {
 		v.inputs(t.steeredBefore(next)) // the step that is about to be asked for
+		v.skills(t.activeBefore(next))
 	}
 }
 

@@ -49,6 +49,7 @@ func WrongSettings(s events.Settings) []string {
 	if s.Tools != nil && len(*s.Tools) > MaxTools {
 		add("tools: %d names, at most %d are allowed", len(*s.Tools), MaxTools)
 	}
+	wrong = append(wrong, wrongSkills(s.Skills)...)
 	if s.ClientTools != nil {
 		if of := wrongClientTools(*s.ClientTools); of != "" {
 			add("%s", of)
@@ -57,6 +58,23 @@ func WrongSettings(s events.Settings) []string {
 	wrong = append(wrong, wrongBudgets(s)...)
 	if s.Limits != nil {
 		wrong = append(wrong, wrongLimits(*s.Limits)...)
+	}
+	return wrong
+}
+
+// wrongSkills says what is wrong with the names of skills.
+func wrongSkills(names *[]string) []string {
+	if names == nil {
+		return nil
+	}
+	if len(*names) > events.MaxSkills {
+		return []string{fmt.Sprintf("skills: %d names, at most %d are allowed", len(*names), events.MaxSkills)}
+	}
+	var wrong []string
+	for _, name := range *names {
+		if err := events.ValidateSkill(name); err != nil {
+			wrong = append(wrong, fmt.Sprintf("skills: %.80q: %v", name, err))
+		}
 	}
 	return wrong
 }
@@ -150,7 +168,8 @@ func resolve(s events.Settings, live Live, plan bool) events.Effective {
 		e.Limits.Steps = events.MaxStepsPerTurn
 	}
 	e.Budget, e.ChatBudget = limits(s.Budget), limits(s.ChatBudget)
-	e.Tools = offeredTools(s, live, plan)
+	e.Skills = offeredSkills(s, live)
+	e.Tools = offeredTools(s, live, plan, len(e.Skills) > 0)
 	if s.ClientTools != nil {
 		e.ClientTools = *s.ClientTools
 	}

@@ -25,7 +25,7 @@ func (s State) size() int64 {
 		}
 	}
 	settings := s.effective(s.tip())
-	return tokensOfText(settings.System) + s.shownTokens(v, settings.Model)
+	return tokensOfText(systemOf(settings)) + s.shownTokens(v, settings.Model)
 }
 
 // shownTokens estimates the messages that are shown.

@@ -140,6 +140,7 @@ type turn struct {
 	Cause    events.TurnCause `json:"cause"`
 	Inputs   []input          `json:"inputs,omitempty"`
 	Steered  []steered        `json:"steered,omitempty"`
+	Skills   []activeSkill    `json:"skills,omitempty"` // that people named in it
 	Settings events.Digest    `json:"settings"`
 	Rules    int              `json:"rules"`
 	Steps    []*step          `json:"steps,omitempty"`

@@ -42,7 +42,7 @@ var kinds = []kind{
 	as[ToolRequested](), as[ToolStarted](), as[ToolCompleted](),
 	as[QuestionAsked](), as[QuestionHeld](), as[QuestionAnswered](),
 	as[ApprovalRequested](), as[ApprovalResolved](), as[ModeSet](),
-	as[ActionRequested](), as[AgentNamed](),
+	as[ActionRequested](), as[AgentNamed](), as[SkillActivated](),
 	as[BudgetReached](), as[BudgetExtended](),
 	as[ChatSpawned](), as[ChildSpawned](), as[ChildEnded](),
 }

@@ -97,7 +97,7 @@ func Parts(e Event) []Part {
 		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet,
-		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested, AgentNamed, BudgetReached, BudgetExtended, ChatSpawned, ChildSpawned, ChildEnded,
+		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested, AgentNamed, SkillActivated, BudgetReached, BudgetExtended, ChatSpawned, ChildSpawned, ChildEnded,
 		ContextCompactionFailed, ContextCleared, ContextRestored:
 	}
 	return nil
@@ -131,7 +131,7 @@ func WithParts(e Event, parts []Part) Event {
 		InputPromoted, InputSteered, InputWithdrawn, BranchSelected, TurnStarted, TurnInterruptRequested, TurnCompleted, TurnFailed, TurnInterrupted,
 		StepRequested, StepFailed, ToolRequested, ToolStarted,
 		QuestionAsked, QuestionHeld, QuestionAnswered, ApprovalRequested, ModeSet,
-		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested, AgentNamed, BudgetReached, BudgetExtended, ChatSpawned, ChildSpawned, ChildEnded,
+		ChatEraseRequested, ChatErased, ContentDeleted, ActionRequested, AgentNamed, SkillActivated, BudgetReached, BudgetExtended, ChatSpawned, ChildSpawned, ChildEnded,
 		ContextCompactionFailed, ContextCleared, ContextRestored:
 	}
 	return e
@@ -145,6 +145,9 @@ func ContentOf(e Event) []Digest {
 		if p.Blob != "" {
 			found = append(found, p.Blob)
 		}
+	}
+	if e, ok := e.(SkillActivated); ok {
+		found = append(found, e.Digest)
 	}
 	if e, ok := e.(ToolCompleted); ok {
 		if e.Blob != "" {

@@ -252,6 +252,10 @@ func examples() map[events.Type]example {
 			},
 			events.BudgetExtended{Scope: events.BudgetOfChat, Budget: events.Budget{Tokens: 2}},
 		},
+		"skill.activated.v1": {
+			events.SkillActivated{Step: events.StepID{Turn: 3, Step: 2}, Skill: "pdf-forms", Digest: another, Bytes: 4096},
+			events.SkillActivated{Step: events.StepID{Turn: 1, Step: 1}, Skill: "a", Digest: another, Bytes: 1},
+		},
 		"agent.named.v1": {events.AgentNamed{Agent: "reviewer"}, events.AgentNamed{Agent: "a"}},
 		"chat.created.v3": {
 			events.ChatSpawned{Parent: events.Parent{Chat: "oslo", Call: call}, Depth: 2, Settings: newestSettings(), Title: "Look it up", Granted: everyBudget()},

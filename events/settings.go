@@ -20,6 +20,11 @@ type Settings struct {
 	// offered; empty means none.
 	Tools *[]string `json:"tools,omitempty"`
 
+	// Skills names the skills that the model is offered. Nil means all of them, unless
+	// Tools has names and that of the tool that shows skills is not among them; empty
+	// means none.
+	Skills *[]string `json:"skills,omitempty"`
+
 	Approval ApprovalMode `json:"approval,omitempty"`
 	Limits   *Limits      `json:"limits,omitempty"`
 
@@ -75,6 +80,9 @@ func (s Settings) Merge(over Settings) Settings {
 	}
 	if over.Tools != nil {
 		s.Tools = over.Tools
+	}
+	if over.Skills != nil {
+		s.Skills = over.Skills
 	}
 	if over.ClientTools != nil {
 		s.ClientTools = over.ClientTools
@@ -155,6 +163,9 @@ type Effective struct {
 	Tools    []Tool       `json:"tools,omitempty"` // ordered by name
 	Approval ApprovalMode `json:"approval"`
 	Limits   Limits       `json:"limits"`
+
+	// Skills are those the model is told of, ordered by name.
+	Skills []Skill `json:"skills,omitempty"`
 
 	// ClientTools describes those among Tools that the client runs itself.
 	ClientTools []ClientTool `json:"client_tools,omitempty"`

@@ -43,6 +43,9 @@ func TestWire(t *testing.T) {
 		if e, ok := kept()[name]; ok {
 			sizes["kept"] = e
 		}
+		if e, ok := skilled()[name]; ok {
+			sizes["skilled"] = e
+		}
 		for size, want := range sizes {
 			t.Run(string(name)+"/"+size, func(t *testing.T) {
 				t.Parallel()
@@ -95,6 +98,9 @@ func TestFullExamplesAreFull(t *testing.T) {
 			full = e
 		}
 		if e, ok := kept()[name]; ok {
+			full = e
+		}
+		if e, ok := skilled()[name]; ok {
 			full = e
 		}
 		for _, field := range unset(reflect.ValueOf(full), string(name)) {

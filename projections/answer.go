@@ -41,6 +41,7 @@ const (
 	MarkFailed         = transcript.MarkFailed
 	MarkCleared        = transcript.MarkCleared
 	MarkRestored       = transcript.MarkRestored
+	MarkSkill          = transcript.MarkSkill
 	CallRequested      = transcript.CallRequested
 	CallStarted        = transcript.CallStarted
 	CallAsking         = transcript.CallAsking

@@ -118,6 +118,8 @@ func (f *fold) event(e events.Event) {
 		f.head.Reached = &e
 	case events.BudgetExtended:
 		f.head.Reached = nil
+	case events.SkillActivated:
+		f.skillActivated(e)
 	case events.ChatConfigured, events.CommandRejected, events.CommandNoted, events.AgentNamed,
 		events.ChatEraseRequested, events.ContentDeleted:
 		// Nothing that people read in a chat.

@@ -51,6 +51,11 @@ func (f *fold) restored(e events.ContextRestored) {
 	f.mark(turnMark{Mark: Mark{Kind: MarkRestored}, turn: turn})
 }
 
+// skillActivated stands behind what was said to the step.
+func (f *fold) skillActivated(e events.SkillActivated) {
+	f.mark(turnMark{Mark: Mark{Kind: MarkSkill, Skill: e.Skill}, turn: e.Step.Turn})
+}
+
 // lastOn is the number of the last message on the path to the end of a turn.
 func (f *fold) lastOn(turn int) int {
 	p, known := f.path(turn)

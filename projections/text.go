@@ -232,6 +232,8 @@ func (t *TextWriter) marks(marks []Mark, n int) {
 			t.printf("\n-- no summary: %s\n", oneLine(m.Message))
 		case MarkCleared:
 			t.printf("\n-- the model is shown nothing of what stands above\n")
+		case MarkSkill:
+			t.printf("\n-- the model reads the skill %s\n", oneLine(m.Skill))
 		case MarkRestored:
 			t.printf("\n-- the model is shown again what it was shown before\n")
 		}

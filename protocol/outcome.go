@@ -56,7 +56,7 @@ func ReplyOf(c events.Commit, newest int) Reply {
 			events.InputEdited, events.InputPromoted, events.InputWithdrawn, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 			events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.QuestionAsked, events.ApprovalRequested, events.ModeSet,
-			events.ActionRequested, events.AgentNamed, events.BudgetReached, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
+			events.ActionRequested, events.AgentNamed, events.SkillActivated, events.BudgetReached, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
 			events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 		}
 	}

@@ -194,6 +194,9 @@ func (v *liveView) event(e events.Event) {
 	case events.InputSteered:
 		v.line()
 		v.printf("[turn %d goes on with what was said meanwhile]\n", e.Step.Turn)
+	case events.SkillActivated:
+		v.line()
+		v.printf("[the model reads the skill %s]\n", e.Skill)
 	case events.TurnInterrupted:
 		v.line()
 		v.printf("[turn %d was interrupted]\n", e.Turn)

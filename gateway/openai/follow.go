@@ -214,7 +214,7 @@ func (f *follower) event(ctx context.Context, e events.Event) (ending, bool, err
 		if e.Turn == f.turn {
 			return ending{}, false, failed(e)
 		}
-	case events.AgentNamed, events.ApprovalRequested, events.ApprovalResolved, events.BranchSelected, events.BudgetExtended,
+	case events.AgentNamed, events.SkillActivated, events.ApprovalRequested, events.ApprovalResolved, events.BranchSelected, events.BudgetExtended,
 		events.BudgetReached, events.ChatArchived, events.ChatConfigured, events.ChatCreated, events.ChatEraseRequested,
 		events.ChatErased, events.ChatInherited, events.ChatSpawned, events.ChatTitled, events.ChatUnarchived, events.ChildEnded,
 		events.ChildSpawned, events.CommandNoted, events.CommandRejected, events.ContentDeleted, events.ContextCleared,

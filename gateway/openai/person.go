@@ -33,7 +33,7 @@ func (f *follower) person(e events.Event) {
 		f.exhausted = f.exhausted || e.Turn == f.turn
 	case events.BudgetExtended:
 		f.exhausted = false
-	case events.ActionRequested, events.AgentNamed, events.BranchSelected, events.ChatArchived, events.ChatConfigured,
+	case events.ActionRequested, events.AgentNamed, events.SkillActivated, events.BranchSelected, events.ChatArchived, events.ChatConfigured,
 		events.ChatCreated, events.ChatEraseRequested, events.ChatErased, events.ChatInherited, events.ChatSpawned, events.ChatTitled,
 		events.ChatUnarchived, events.ChildEnded, events.ChildSpawned, events.CommandNoted, events.CommandRejected,
 		events.ContentDeleted, events.ContextCleared, events.ContextCompacted, events.ContextCompactionFailed, events.ContextRestored,

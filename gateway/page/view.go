@@ -127,7 +127,7 @@ func (b *builder) items() []item {
 	marks, turns := b.page.Marks, b.page.Turns
 	behind := func(n int) {
 		for len(marks) > 0 && marks[0].After <= n {
-			add(item{ID: fmt.Sprintf("k-%d-%s", marks[0].Rev, marks[0].Kind), Mark: &marks[0]})
+			add(item{ID: fmt.Sprintf("k-%d-%s%s", marks[0].Rev, marks[0].Kind, marks[0].Skill), Mark: &marks[0]})
 			marks = marks[1:]
 		}
 	}

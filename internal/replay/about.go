@@ -131,6 +131,8 @@ func about(e events.Event) subject {
 		return subject{call: e.Call, said: said}
 	case events.AgentNamed:
 		return subject{said: "agent " + e.Agent}
+	case events.SkillActivated:
+		return subject{step: e.Step, said: fmt.Sprintf("%s, %d bytes", e.Skill, e.Bytes)}
 	case events.ModeSet:
 		return subject{said: modeOf(e)}
 	}

@@ -63,7 +63,7 @@ func (h *History) times(c events.Commit, g guess) []events.Time {
 			events.CommandRejected, events.CommandNoted, events.InputAccepted, events.InputEdited,
 			events.InputPromoted, events.InputSteered, events.InputWithdrawn, events.BranchSelected,
 			events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.StepCompleted,
-			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet, events.AgentNamed, events.ContentDeleted,
+			events.StepFailed, events.StepInterrupted, events.ToolCompleted, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet, events.AgentNamed, events.SkillActivated, events.ContentDeleted,
 			events.ChatSpawned, events.ChildEnded,
 			events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 			// It says nothing of when it was decided.

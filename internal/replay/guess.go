@@ -186,7 +186,7 @@ func (h *History) commands(c events.Commit) ([]guess, bool) {
 		events.TurnInterrupted, events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted,
 		events.ToolRequested, events.ToolStarted, events.ToolCompleted,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested,
-		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.SkillActivated, events.BudgetReached, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
 		events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 		// The verb is all that was said, or cannot have had this outcome.
 	}

@@ -38,7 +38,7 @@ func (k *known) read(c events.Commit) {
 			events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 			events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
 			events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
-			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached, events.BudgetExtended, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
+			events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.SkillActivated, events.BudgetReached, events.BudgetExtended, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
 			events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 			// Nothing that a message is made from.
 		}
@@ -100,11 +100,13 @@ func (k *known) live(c events.Commit) chat.Live {
 		return chat.Live{
 			Defaults: events.Settings{
 				Model: got.Model, System: got.System, Approval: got.Approval, Limits: &limits, Reviewer: got.Reviewer, Titler: got.Titler,
+				Skills: skillsOf(got.Skills),
 				Tools:  namesOf(got.Tools), // those of the core are there only for who names them
 				Budget: &got.Budget, ChatBudget: &got.ChatBudget,
 			},
 			Agents:  agents,
 			Tools:   got.Tools,
+			Skills:  got.Skills,
 			Pools:   map[string]string{got.Model: got.Pool, got.Reviewer: got.ReviewerPool, got.Titler: got.TitlerPool},
 			Windows: map[string]chat.Window{got.Model: {Tokens: got.Window, CompactAt: got.CompactAt}},
 		}
@@ -116,6 +118,14 @@ func namesOf(tools []events.Tool) *[]string {
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.Name
+	}
+	return &names
+}
+
+func skillsOf(skills []events.Skill) *[]string {
+	names := make([]string, len(skills))
+	for i, skill := range skills {
+		names[i] = skill.Name
 	}
 	return &names
 }

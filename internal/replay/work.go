@@ -36,7 +36,7 @@ func (h *History) attempts(c events.Commit) ([]guess, bool) {
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolStarted, events.ToolCompleted,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
-		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached, events.BudgetExtended, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.SkillActivated, events.BudgetReached, events.BudgetExtended, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
 		events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 		// No attempt begins so.
 	}
@@ -86,7 +86,7 @@ func (h *History) claims(c events.Commit) []guess {
 		events.TurnInterruptRequested, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.StepCompleted, events.StepFailed, events.StepInterrupted, events.ToolRequested,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ApprovalRequested, events.ApprovalResolved, events.ModeSet,
-		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.BudgetReached, events.BudgetExtended, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
+		events.ChatEraseRequested, events.ChatErased, events.ContentDeleted, events.ActionRequested, events.AgentNamed, events.SkillActivated, events.BudgetReached, events.BudgetExtended, events.ChatSpawned, events.ChildSpawned, events.ChildEnded,
 		events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
 		// Whatever it is, a claim does not bring it about.
 	}

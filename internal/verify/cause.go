@@ -206,7 +206,7 @@ func leads(e events.Event) (Rule, bool) {
 	case events.ChatUnarchived: // an input brings a chat back
 	case events.InputSteered, events.TurnStarted, events.TurnCompleted, events.TurnFailed, events.TurnInterrupted,
 		events.StepRequested, events.ToolRequested, events.ToolCompleted, events.ApprovalRequested, events.QuestionAsked,
-		events.ActionRequested, events.AgentNamed, events.BudgetReached, events.ChildSpawned,
+		events.ActionRequested, events.AgentNamed, events.SkillActivated, events.BudgetReached, events.ChildSpawned,
 		events.ContextCompacted, events.ContextCompactionFailed: // they follow
 	}
 	return "", false

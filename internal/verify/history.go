@@ -226,6 +226,8 @@ func (h *history) event(e events.Event, index int) {
 		h.budgetReached(e)
 	case events.BudgetExtended:
 		h.budgetExtended(e)
+	case events.SkillActivated:
+		h.skillActivated(e)
 	case events.AgentNamed:
 		// No rule depends on it.
 	}

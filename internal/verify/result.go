@@ -50,7 +50,9 @@ func (h *history) settledByRule(c *call, e events.ToolCompleted) {
 	}
 	switch e.Status {
 	case events.ToolOK:
-		if !h.creates(c) {
+		if h.showsSkill(c) {
+			h.skillShown(c, e)
+		} else if !h.creates(c) {
 			h.breaks(RuleLicence, c.asked, "%s succeeded, and no runner says so", what)
 		}
 	case events.ToolError:

@@ -29,9 +29,10 @@ type turn struct {
 	unbelievable bool // something in usage cannot be true
 
 	stopper     string // the newest input that came to stop it
-	steered     int    // the newest step before which it took inputs, 0 if none
-	before      int    // how many steps answered before that
-	compactions int    // by which the context became shorter
+	skills      []events.SkillActivated
+	steered     int // the newest step before which it took inputs, 0 if none
+	before      int // how many steps answered before that
+	compactions int // by which the context became shorter
 
 	inputs     int // which it began with
 	budget     budget

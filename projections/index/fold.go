@@ -117,7 +117,7 @@ func (f *fold) event(e events.Event) {
 		})
 	case events.BudgetExtended:
 		c.close(func(o open) bool { return o.Kind == listing.OpenBudget })
-	case events.CommandRejected, events.CommandNoted, events.AgentNamed, events.ChatEraseRequested, events.ChatErased,
+	case events.CommandRejected, events.CommandNoted, events.AgentNamed, events.SkillActivated, events.ChatEraseRequested, events.ChatErased,
 		events.ContentDeleted, events.InputPromoted, events.BranchSelected, events.ModeSet, events.ToolRequested, events.ToolStarted,
 		events.ChildSpawned, events.ChildEnded, events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared,
 		events.ContextRestored:

@@ -195,6 +195,7 @@ const (
 	MarkFailed    MarkKind = "compaction_failed"
 	MarkCleared   MarkKind = "cleared"
 	MarkRestored  MarkKind = "restored"
+	MarkSkill     MarkKind = "skill" // a person named a skill, which the model reads from there on
 )
 
 // Mark is a place among the messages behind which models are shown something else
@@ -209,6 +210,7 @@ type Mark struct {
 	Before  int64       `json:"before,omitempty"`  // about how many tokens were shown
 	Tokens  int64       `json:"tokens,omitempty"`  // and how many are now
 	Message string      `json:"message,omitempty"` // why there is no summary
+	Skill   string      `json:"skill,omitempty"`   // which was named
 }
 
 // Waiting is an input that waits for its turn.
