@@ -64,6 +64,7 @@ type story struct {
 	log     []events.Commit
 	seq     uint64
 	windows map[string]chat.Window
+	skills  []events.Skill
 }
 
 // begin is a story of a chat that was just created.
@@ -78,7 +79,7 @@ func begin(t *testing.T) *story {
 func (s *story) tell(m chat.Message) []events.Event {
 	s.t.Helper()
 	l := live()
-	l.Windows = s.windows
+	l.Windows, l.Skills = s.windows, s.skills
 	d := chat.Handle(s.state, m, s.at, l)
 	s.commit(m, d.Events)
 	return d.Events
