@@ -117,6 +117,9 @@ func (d *Driver) parts() []events.Part {
 }
 
 func (d *Driver) call() events.Part {
+	if len(d.Live.Skills) > 0 && d.yes(6) {
+		return d.skillCall()
+	}
 	names := []string{
 		ToolRead, ToolRead, ToolRead, ToolCount, ToolPut, ToolPut, ToolAppend, ToolAppend, ToolAppend, ToolBoth, ToolBoth, ToolBoth,
 		ToolFinish, ToolFinish, ToolSolo, ToolAsk, ToolAsk, ToolReview, ToolReview, ToolReview, ToolUnoffered, chat.ToolAskUser, chat.ToolAskUser, chat.ToolAskUser,

@@ -78,6 +78,7 @@ func (c *Chat) Handle(m chat.Message) chat.Decision {
 	for _, content := range d.Large {
 		c.Blobs[content.Digest] = content.Bytes
 	}
+	c.share(d.Shared)
 	if len(d.Events) > 0 {
 		c.commit(chat.CauseOf(m), at, d.Events)
 	}

@@ -35,6 +35,9 @@ type Driver struct {
 func NewDriver(k events.Key, chance Chance) *Driver {
 	d := DriverOf(New(k), chance)
 	d.hoards = d.yes(8)
+	if d.yes(3) {
+		d.Live.Skills, _ = Skills()
+	}
 	d.Take(d.command(protocol.Create{V: protocol.Version, Settings: d.settings()}))
 	return d
 }
@@ -277,6 +280,9 @@ func (d *Driver) yes(n int) bool { return d.chance.IntN(n) == 0 }
 
 // text is what people and models say, and what breaks parsers.
 func (d *Driver) text() string {
+	if len(d.Live.Skills) > 0 && d.yes(3) {
+		return d.skillWord()
+	}
 	if d.yes(300) {
 		return strings.Repeat("long ", events.MaxInlineBytes/4)
 	}

@@ -176,7 +176,11 @@ func (d *Driver) disturb() {
 	if !d.yes(seldom) {
 		return
 	}
-	switch d.chance.IntN(4) {
+	switch d.chance.IntN(6) {
+	case 4:
+		_, d.Live.Skills = Skills()
+	case 5:
+		d.Live.Skills = nil
 	case 0:
 		d.Live.Tools = offer().tools[d.chance.IntN(len(offer().tools)):]
 	case 1:

@@ -239,15 +239,20 @@ func said(list []model.Message) []model.Message {
 	return slices.DeleteFunc(slices.Clone(list), func(m model.Message) bool { return m.Instruction })
 }
 
-// sumsUp judges what models are shown before and after a summary: that one, and then
-// the newest of what they were shown. Nothing comes back.
+// sumsUp judges what models are shown before and after a summary: that one, then the
+// skills that hold, and then the newest of what they were shown. Nothing comes back.
 func (h *history) sumsUp(before, after []model.Message) {
 	if len(after) == 0 || len(after) > len(before) {
 		h.breaks(RuleCompaction, Place{}, "%d messages were shown, and %d are since they were summed up", len(before), len(after))
 		return
 	}
-	kept := before[len(before)-len(after)+1:]
-	for i, m := range after[1:] {
+	h.keepsSkills(before, after)
+	rest := after[1:]
+	for len(rest) > 0 && h.isSkill(rest[0]) && contains(before, rest[0]) {
+		rest = rest[1:]
+	}
+	kept := before[len(before)-len(rest):]
+	for i, m := range rest {
 		if !isSame(m, kept[i]) {
 			h.breaks(RuleCompaction, Place{}, "message %d behind a summary is none of the newest that were shown before it", i+1)
 			return

@@ -48,7 +48,8 @@ type history struct {
 	ends   *recent[Place] // by number
 
 	naming    naming
-	artifacts map[string]int // the newest version of each, by title
+	artifacts map[string]int         // the newest version of each, by title
+	skills    map[events.Digest]bool // whose texts somebody activated
 
 	changes   []change // of what models are shown, that were not taken back, the newest last
 	compacted Place    // a summary that nobody asked for, with no answer behind it

@@ -24,7 +24,7 @@ func mutations() []mutation {
 		questionMutations(), actionMutations(), contextMutations(), maskingMutations(),
 		approvalMutations(),
 		agentMutations(), budgetMutations(), grantMutations(),
-		branchMutations(), planMutations(), reviewMutations(), titleMutations(), artifactMutations(),
+		branchMutations(), planMutations(), reviewMutations(), titleMutations(), artifactMutations(), skillMutations(),
 		erasureMutations(), childMutations(),
 	)
 }

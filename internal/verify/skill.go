@@ -5,6 +5,7 @@ import (
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/model"
 )
 
 // skillActivated judges I6 and I16 for a skill that a model is given to read: before
@@ -29,6 +30,10 @@ func (h *history) skillActivated(e events.SkillActivated) {
 		h.breaks(RulePrompts, t.start, "step %s is given the skill %.80q twice", e.Step, e.Skill)
 	}
 	t.skills = append(t.skills, e)
+	if h.skills == nil {
+		h.skills = make(map[events.Digest]bool)
+	}
+	h.skills[e.Digest] = true
 	n := 0
 	for _, a := range t.skills {
 		if a.Step == e.Step {
@@ -76,4 +81,28 @@ func (h *history) offersText(d events.Digest, bytes int64) bool {
 		return skill.Digest == d && skill.Bytes == bytes ||
 			slices.ContainsFunc(skill.Files, func(f events.SkillFile) bool { return f.Digest == d && f.Bytes == bytes })
 	})
+}
+
+// isSkill reports whether a message shows a skill that somebody activated.
+func (h *history) isSkill(m model.Message) bool {
+	return m.Role == model.RoleUser && len(m.Parts) == 3 && h.skills[m.Parts[1].Blob]
+}
+
+// keepsSkills judges I15 for skills: a summary ends none of the newest.
+func (h *history) keepsSkills(before, after []model.Message) {
+	var active []model.Message // each as it was shown last
+	for _, m := range before {
+		if h.isSkill(m) {
+			active = append(slices.DeleteFunc(active, func(other model.Message) bool { return other.Parts[0].Text == m.Parts[0].Text }), m)
+		}
+	}
+	for _, m := range active[max(0, len(active)-events.MaxActivatedSkills):] {
+		if !contains(after, m) {
+			h.breaks(RuleCompaction, Place{}, "a skill that was active before a summary is not shown behind it")
+		}
+	}
+}
+
+func contains(list []model.Message, m model.Message) bool {
+	return slices.ContainsFunc(list, func(other model.Message) bool { return isSame(other, m) })
 }

@@ -118,7 +118,7 @@ func stories() map[string]func(*testing.T) *chatgen.Chat {
 		"erased": erasedStory, "agent": agentStory, "budget": budgetStory, "grants": grantsStory, "granted": grantedStory,
 		"parent": parentStory, "child": childStory, "recalled": recalledStory, "stillborn": stillbornStory,
 		"context": contextStory, "masking": maskingStory, "masked fork": maskedForkStory, "plan": planStory, "review": reviewStory, "ended review": endedReviewStory,
-		"title": titleStory, "no title": untitledStory, "title of another": awayTitleStory, "artifact": artifactStory, "title given up": stoppedTitleStory,
+		"title": titleStory, "no title": untitledStory, "title of another": awayTitleStory, "artifact": artifactStory, "skill": skillStory, "title given up": stoppedTitleStory,
 	}
 }
 
