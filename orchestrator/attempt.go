@@ -244,8 +244,11 @@ func (o *Orchestrator) ask(ctx context.Context, l *listener, s chat.State) (chat
 	defer o.metrics.running.Add(ctx, -1)
 
 	asking, span := o.tracer.Attempt(ctx, l.work, r.Model)
+	begun := time.Now()
 	err = l.listen(asking, m, r)
-	span.End(l.traced(err))
+	came := l.traced(err)
+	span.End(came)
+	o.metrics.models.Asked(ctx, r.Model, came, time.Since(begun))
 	if err != nil {
 		return ended, err
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/everturn/everturn/events"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/turntrace"
 )
 
 // metrics are those of one orchestrator. Each is explained by its description
@@ -37,6 +39,7 @@ type metrics struct {
 	attempts     *tally
 	running      metric.Int64UpDownCounter
 	loads        *tally
+	models       turntrace.Models
 }
 
 func newMetrics(m metric.Meter) (metrics, error) {
@@ -49,7 +52,10 @@ func newMetrics(m metric.Meter) (metrics, error) {
 	running, err := m.Int64UpDownCounter("everturn.orchestrator.attempts.running", metric.WithUnit("{attempt}"),
 		metric.WithDescription("Models being asked now."))
 	errs = append(errs, err)
+	models, err := turntrace.NewModels(m)
+	errs = append(errs, err)
 	return metrics{
+		models:       models,
 		commits:      by("cause", counter("commits", "{commit}", "Commits stored, by cause.")),
 		commitBytes:  counter("commits.size", "By", "Their bytes."),
 		conflicts:    counter("conflicts", "{commit}", "Commits not stored because somebody else was first."),

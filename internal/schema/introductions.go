@@ -163,6 +163,10 @@ What to look at first:
 | ` + "`everturn_orchestrator_redispatched_total`" + ` | the sweep had to repair something: a stream was lost, or a process died at a rare moment |
 | ` + "`everturn_orchestrator_versions_total`" + ` | a newer release writes logs that this one does not read: finish the upgrade |
 | ` + "`everturn_orchestrator_conflicts_total`" + ` | some are normal with several orchestrators; many mean that few chats get many commands |
+
+What asking models takes is counted under the names that other tools know, those of OpenTelemetry's conventions for generative AI in
+version 1.41.0: ` + "`gen_ai_client_operation_duration_seconds`, `gen_ai_client_operation_time_to_first_chunk_seconds` and `gen_ai_client_token_usage`" + `,
+by model, provider, and kind of token or error. Input tokens include the cached ones there.
 `
 
 // ordinary says what fields mean that mean the same everywhere, where the Go

@@ -109,7 +109,7 @@ func attributes(f Facts) []attribute.KeyValue {
 		const perSecond = 1_000
 		list = append(list, semconv.GenAIResponseTimeToFirstChunk(float64(f.FirstMS)/perSecond))
 	}
-	number(semconv.GenAIUsageInputTokensKey, f.Usage.Input)
+	number(semconv.GenAIUsageInputTokensKey, inputTokens(f.Usage))
 	number(semconv.GenAIUsageOutputTokensKey, f.Usage.Output)
 	number(semconv.GenAIUsageCacheReadInputTokensKey, f.Usage.CacheRead)
 	number(semconv.GenAIUsageCacheCreationInputTokensKey, f.Usage.CacheWrite)
@@ -117,6 +117,9 @@ func attributes(f Facts) []attribute.KeyValue {
 	text(semconv.ErrorTypeKey, f.Error)
 	return list
 }
+
+// inputTokens are those that the conventions call input: the cached ones are among them.
+func inputTokens(u events.Usage) int64 { return u.Input + u.CacheRead + u.CacheWrite }
 
 // provider is what the conventions call a provider; of another one, its own name.
 func provider(name string) string {
