@@ -20,26 +20,19 @@ func TestWaysInEndBeforeWhatTheyAsk(t *testing.T) {
 	e := &everything{shut: shut, cancel: cancel, ended: make(chan struct{})}
 	answering := make(chan struct{})
 	e.run(ctx, server, "part", func(nc *nats.Conn) error {
-		asked, err := nc.SubscribeSync(subject)
-		if err != nil {
+		if _, err := nc.Subscribe(subject, func(m *nats.Msg) {
+			if err := m.Respond([]byte("yes")); err != nil {
+				t.Error(err)
+			}
+		}); err != nil {
 			return err
 		}
 		if err := nc.Flush(); err != nil {
 			return err
 		}
 		close(answering)
-		for {
-			m, err := asked.NextMsgWithContext(ctx)
-			if ctx.Err() != nil {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if err := m.Respond([]byte("yes")); err != nil {
-				return err
-			}
-		}
+		<-ctx.Done()
+		return nil
 	})
 	<-answering
 	answers := make(chan string, 1)

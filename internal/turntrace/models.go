@@ -3,6 +3,7 @@ package turntrace
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -52,7 +53,7 @@ func (m Models) Asked(ctx context.Context, model string, o Outcome, took time.Du
 		genaiconv.TokenTypeInput: inputTokens(o.Usage), genaiconv.TokenTypeOutput: o.Usage.Output,
 	} {
 		if n > 0 {
-			m.tokens.RecordSet(ctx, n, attribute.NewSet(append(about[:len(about):len(about)], semconv.GenAITokenTypeKey.String(string(kind)))...))
+			m.tokens.RecordSet(ctx, n, attribute.NewSet(append(slices.Clip(about), semconv.GenAITokenTypeKey.String(string(kind)))...))
 		}
 	}
 	if o.Error != "" {
