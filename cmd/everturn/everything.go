@@ -31,7 +31,7 @@ type everythingFlags struct {
 	declared.Files
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
-	Write     bool   `default:"true" negatable:"" help:"Also offer write_file, which writes files of that folder: each call waits until somebody approves it, unless the chat's mode is full. --no-write if not."`
+	Write     bool   `default:"true" negatable:"" help:"Also offer write_file, edit_file, move_file and delete_file, which change files of that folder: each call waits until somebody approves it, unless the chat's mode is full. --no-write if not."`
 }
 
 // everything is every part in one process, on connections of their own to one
@@ -66,7 +66,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	}
 	tooling := tools.Standard(workspace, time.Now)
 	if f.Write {
-		tooling = append(tooling, tools.WriteFile(workspace))
+		tooling = append(tooling, tools.Writing(workspace)...)
 	}
 	commands, err := f.CommandConfig.Open(ctx, s.launcher, f.Workspace)
 	if err != nil {

@@ -35,7 +35,7 @@ type grammar struct {
 	declared.Files
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
-	Write     bool   `help:"Also offer write_file, which writes files of that folder: each call waits until somebody approves it, unless the chat's mode is full."`
+	Write     bool   `help:"Also offer write_file, edit_file, move_file and delete_file, which change files of that folder: each call waits until somebody approves it, unless the chat's mode is full."`
 	Ledger    string `placeholder:"FILE" help:"Also offer the test tools: wait, and append_ledger, which appends a line to this file for each of its effects."`
 }
 
@@ -53,7 +53,7 @@ func run(ctx context.Context, launcher sandbox.Launcher, args []string, stdout, 
 	defer func() { err = errors.Join(err, workspace.Close()) }()
 	offered := tools.Standard(workspace, time.Now)
 	if g.Write {
-		offered = append(offered, tools.WriteFile(workspace))
+		offered = append(offered, tools.Writing(workspace)...)
 	}
 	if g.Ledger != "" {
 		offered = append(offered, tools.AppendLedger(g.Ledger), tools.Wait())

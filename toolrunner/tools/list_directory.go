@@ -27,13 +27,17 @@ const (
 func ListDirectory(w *Workspace) toolrunner.Tool {
 	return toolrunner.Func(protocol.Manifest{
 		Name:        "list_directory",
-		Description: "Lists a folder of the workspace: one entry a line, folders with a slash, files with their size in bytes.",
+		Description: "Lists a folder of the workspace: one entry a line, folders with a slash, files with their size in bytes. With a pattern it lists what matches in all folders below.",
 		Schema: json.RawMessage(`{
 			"type": "object",
 			"properties": {
 				"path": {
 					"type": "string", "minLength": 1, "maxLength": 4096,
 					"description": "Folder, relative to the workspace. Default: the workspace itself."
+				},
+				"pattern": {
+					"type": "string", "minLength": 1, "maxLength": 200,
+					"description": "List what has such a name, in this folder and in all below it, for example *.go, or, with a slash, such a path, for example src/**/*_test.go. Links are not followed."
 				}
 			},
 			"additionalProperties": false
@@ -41,10 +45,15 @@ func ListDirectory(w *Workspace) toolrunner.Tool {
 		ReadOnly: true, Idempotent: true, Policy: events.PolicyAllow, TimeoutMS: readTimeout.Milliseconds(),
 	}, func(ctx context.Context, c toolrunner.Call) (toolrunner.Output, error) {
 		args := struct {
-			Path string `json:"path"`
+			Path    string `json:"path"`
+			Pattern string `json:"pattern"`
 		}{Path: "."}
 		if err := parse(c.Arguments, &args); err != nil {
 			return toolrunner.Output{}, err
+		}
+		if args.Pattern != "" {
+			text, err := w.find(ctx, args.Path, args.Pattern)
+			return toolrunner.Output{Text: text}, err
 		}
 		entries, all, err := w.list(ctx, args.Path)
 		if err != nil {
@@ -89,7 +98,7 @@ func listing(entries []fs.DirEntry, all bool) string {
 	}
 	var b strings.Builder
 	for _, e := range entries[:min(len(entries), maxEntriesShown)] {
-		b.WriteString(entryLine(e))
+		b.WriteString(entryLine(e.Name(), e))
 		b.WriteByte('\n')
 	}
 	if more := len(entries) - maxEntriesShown; more > 0 || !all {
@@ -102,12 +111,40 @@ func listing(entries []fs.DirEntry, all bool) string {
 	return b.String()
 }
 
-// entryLine quotes a name that would break the line or the reader's terminal.
-func entryLine(e fs.DirEntry) string {
-	name := e.Name()
-	if strings.TrimSpace(name) != name || events.RepairText(name) != name || strings.ContainsAny(name, "\r\n\t") {
-		name = fmt.Sprintf("%q", name)
+// find lists what matches a pattern in a folder and all below it.
+func (w *Workspace) find(ctx context.Context, folder, pattern string) (string, error) {
+	name, err := parseGlob(pattern)
+	if err != nil {
+		return "", err
 	}
+	var b strings.Builder
+	found := 0
+	through := walk{workspace: w}
+	through.see = func(_ context.Context, _, relative string, e fs.DirEntry) error {
+		if !name.matches(relative) {
+			return nil
+		}
+		line := entryLine(relative, e)
+		if found == maxEntriesShown || b.Len()+len(line) > maxReadBytes {
+			return through.enough("stopped after %d entries", found)
+		}
+		found++
+		b.WriteString(line + "\n")
+		return nil
+	}
+	if err := through.run(ctx, folder); err != nil {
+		return "", err
+	}
+	if found == 0 && through.why == "" {
+		b.WriteString("Nothing matches.\n")
+	}
+	b.WriteString(through.left())
+	return b.String(), nil
+}
+
+// entryLine is what is told of an entry, under the given name.
+func entryLine(name string, e fs.DirEntry) string {
+	name = shownName(name)
 	switch {
 	case e.IsDir():
 		return name + "/"

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/picture"
+	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/toolrunner"
 )
@@ -23,11 +26,11 @@ const (
 	maxLineNumber = 100_000_000
 )
 
-// ReadFile reads a text file of the workspace, or a part of it.
+// ReadFile reads a text file of the workspace, or a part of it, and shows an image.
 func ReadFile(w *Workspace) toolrunner.Tool {
 	return toolrunner.Func(protocol.Manifest{
 		Name:        "read_file",
-		Description: "Reads a text file of the workspace. Long files come in parts: the last line then says where to go on. Of a file that is not text it says the size and the type.",
+		Description: "Reads a text file of the workspace. Long files come in parts: the last line then says where to go on. A PNG, JPEG, GIF or WebP image is shown. Of any other file that is not text it says the size and the type.",
 		Schema: json.RawMessage(`{
 			"type": "object",
 			"properties": {
@@ -53,14 +56,13 @@ func ReadFile(w *Workspace) toolrunner.Tool {
 		if args.First < 1 || args.First > maxLineNumber || args.Lines < 1 {
 			return toolrunner.Output{}, errors.New("first_line and lines begin with 1")
 		}
-		text, err := w.read(ctx, args.Path, args.First, args.Lines)
+		out, err := w.read(ctx, args.Path, args.First, args.Lines)
 		if err != nil || args.Kept == "" {
-			return toolrunner.Output{Text: text}, err
+			return out, err
 		}
 		content, err := w.whole(args.Path)
-		return toolrunner.Output{Text: text, Artifacts: []toolrunner.Artifact{{
-			Title: path.Clean(filepath.ToSlash(args.Path)), Type: args.Kept, Content: content,
-		}}}, err
+		out.Artifacts = []toolrunner.Artifact{{Title: path.Clean(filepath.ToSlash(args.Path)), Type: args.Kept, Content: content}}
+		return out, err
 	})
 }
 
@@ -81,24 +83,49 @@ func (w *Workspace) whole(name string) ([]byte, error) {
 	return content, nil
 }
 
-// read gives lines of a text file, or says what else the file is.
-func (w *Workspace) read(ctx context.Context, path string, first, lines int) (string, error) {
-	f, info, err := w.openFile(path)
+// read gives lines of a text file, or shows an image, or says what else the file is.
+func (w *Workspace) read(ctx context.Context, name string, first, lines int) (toolrunner.Output, error) {
+	f, info, err := w.openFile(name)
 	if err != nil {
-		return "", err
+		return toolrunner.Output{}, err
 	}
 	defer f.Close()
-	start, text, err := sniff(f, info.Size())
+	start, isText, err := sniff(f, info.Size())
+	switch {
+	case err != nil:
+		return toolrunner.Output{}, explain(name, err)
+	case !isText:
+		return show(f, name, info, start), nil
+	case info.Size() == 0:
+		return toolrunner.Output{Text: "The file is empty."}, nil
+	}
+	text, err := readLines(ctx, bufio.NewReader(f), first, lines)
+	return toolrunner.Output{Text: text}, err
+}
+
+// show gives an image, if f is one that models can be shown, and says what it is.
+func show(f io.Reader, name string, info fs.FileInfo, start []byte) toolrunner.Output {
+	told := toolrunner.Output{Text: describe(name, info, start)}
+	if _, err := picture.Look(start); errors.Is(err, picture.ErrNoPicture) {
+		return told
+	}
+	content, err := io.ReadAll(io.LimitReader(f, model.MaxImageBytes+1))
 	if err != nil {
-		return "", explain(path, err)
+		return told
 	}
-	if !text {
-		return describe(path, info, start), nil
+	seen, err := picture.Look(content)
+	switch {
+	case err != nil:
+		told.Text += fmt.Sprintf(". It cannot be shown: %v", err)
+		return told
+	case len(content) > model.MaxImageBytes:
+		told.Text += fmt.Sprintf(". It cannot be shown: images may have %d bytes", model.MaxImageBytes)
+		return told
 	}
-	if info.Size() == 0 {
-		return "The file is empty.", nil
+	return toolrunner.Output{
+		Text:  fmt.Sprintf("%s: %s, %d × %d pixels, %d bytes", name, seen.MediaType, seen.Width, seen.Height, len(content)),
+		Parts: []toolrunner.Part{toolrunner.Image(path.Base(filepath.ToSlash(name)), content)},
 	}
-	return readLines(ctx, bufio.NewReader(f), first, lines)
 }
 
 // readLines gives lines from the first one on, as many as fit, and says where

@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"regexp"
 	"strings"
 
@@ -16,13 +14,12 @@ import (
 	"github.com/everturn/everturn/toolrunner"
 )
 
-// Limits of a search.
+// Limits of a search, beside those of going through the folders.
 const (
-	maxMatches      = 200
-	maxFilesVisited = 20_000
-	maxLineShown    = 300
-	maxLineSearched = 64 << 10
-	maxDepth        = 40
+	maxMatches       = 200
+	maxLineShown     = 300
+	maxLineSearched  = 64 << 10
+	maxSearchedBytes = 256 << 20 // of all files together
 )
 
 // SearchFiles searches the text files of the workspace.
@@ -35,7 +32,8 @@ func SearchFiles(w *Workspace) toolrunner.Tool {
 			"properties": {
 				"pattern": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Regular expression. (?i) at its start ignores case."},
 				"path": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "Folder to search, relative to the workspace. Default: all of it."},
-				"name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "Only files whose name matches this pattern, for example *.go."}
+				"name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "Only files whose name matches this pattern, for example *.go, or, if it has a slash, whose path below the folder does, for example src/**/*.{js,ts}."},
+				"max_matches": {"type": "integer", "minimum": 1, "maximum": 200, "description": "Stop after so many matching lines. Default: 200."}
 			},
 			"required": ["pattern"],
 			"additionalProperties": false
@@ -46,19 +44,25 @@ func SearchFiles(w *Workspace) toolrunner.Tool {
 			Pattern string `json:"pattern"`
 			Path    string `json:"path"`
 			Name    string `json:"name"`
-		}{Path: ".", Name: "*"}
+			Matches int    `json:"max_matches"`
+		}{Path: ".", Name: "*", Matches: maxMatches}
 		if err := parse(c.Arguments, &args); err != nil {
 			return toolrunner.Output{}, err
+		}
+		if args.Matches < 1 || args.Matches > maxMatches {
+			return toolrunner.Output{}, fmt.Errorf("max_matches: want 1 to %d", maxMatches)
 		}
 		pattern, err := regexp.Compile(args.Pattern)
 		if err != nil {
 			return toolrunner.Output{}, fmt.Errorf("pattern: %w", err)
 		}
-		if _, err := path.Match(args.Name, ""); err != nil {
-			return toolrunner.Output{}, fmt.Errorf("name %q: not a pattern of file names", args.Name)
+		name, err := parseGlob(args.Name)
+		if err != nil {
+			return toolrunner.Output{}, fmt.Errorf("name: %w", err)
 		}
-		s := search{workspace: w, pattern: pattern, name: args.Name}
-		if err := s.folder(ctx, path.Clean(args.Path), 0); err != nil && !errors.Is(err, errEnough) {
+		s := search{walk: walk{workspace: w}, pattern: pattern, name: name, limit: args.Matches}
+		s.see = s.entry
+		if err := s.run(ctx, args.Path); err != nil {
 			return toolrunner.Output{}, err
 		}
 		return toolrunner.Output{Text: s.text()}, nil
@@ -67,68 +71,20 @@ func SearchFiles(w *Workspace) toolrunner.Tool {
 
 // search is one search on its way.
 type search struct {
-	workspace *Workspace
-	pattern   *regexp.Regexp
-	name      string
+	walk
+
+	pattern *regexp.Regexp
+	name    glob
+	limit   int // of matches
 
 	found   strings.Builder
 	matches int
-	visited int
-	skipped int    // folders and files that could not be searched
-	why     string // that there may be more
+	read    int64 // bytes
 }
 
-// errEnough ends a search at one of its limits.
-var errEnough = errors.New("enough")
-
-// folder searches one folder and those in it. Only the folder that was asked
-// for must be readable; others are skipped and counted.
-func (s *search) folder(ctx context.Context, dir string, depth int) error {
-	entries, all, err := s.workspace.list(ctx, dir)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return s.skip(err, depth)
-	case depth > maxDepth:
-		return s.skip(nil, depth)
-	case !all:
-		s.skipped++ // the rest of a huge folder
-	}
-	for _, e := range entries {
-		if err := s.entry(ctx, dir, e, depth); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// skip leaves a folder out, unless it is the one that was asked for.
-func (s *search) skip(err error, depth int) error {
-	if depth == 0 {
-		return err
-	}
-	s.skipped++
-	return nil
-}
-
-func (s *search) entry(ctx context.Context, dir string, e fs.DirEntry, depth int) error {
-	file := path.Join(dir, e.Name())
-	if e.IsDir() {
-		if e.Name() == ".git" {
-			return nil // objects and indexes: nobody means those
-		}
-		return s.folder(ctx, file, depth+1)
-	}
-	if !e.Type().IsRegular() {
+func (s *search) entry(ctx context.Context, file, relative string, e fs.DirEntry) error {
+	if !e.Type().IsRegular() || !s.name.matches(relative) {
 		return nil
-	}
-	if matches, _ := path.Match(s.name, e.Name()); !matches { // the pattern is a good one: it was tried
-		return nil
-	}
-	if s.visited++; s.visited > maxFilesVisited {
-		s.why = fmt.Sprintf("stopped after %d files", maxFilesVisited)
-		return errEnough
 	}
 	return s.file(ctx, file)
 }
@@ -149,6 +105,9 @@ func (s *search) file(ctx context.Context, file string) error {
 	if !text {
 		return ctx.Err()
 	}
+	if s.read += info.Size(); s.read > maxSearchedBytes {
+		return s.enough("stopped after %d MiB", maxSearchedBytes>>20)
+	}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxLineSearched)
 	for n := 1; lines.Scan(); n++ {
@@ -166,16 +125,15 @@ func (s *search) file(ctx context.Context, file string) error {
 }
 
 func (s *search) match(file string, line int, text string) error {
-	if s.matches == maxMatches || s.found.Len() > maxReadBytes-maxLineShown {
-		s.why = fmt.Sprintf("stopped after %d matches", s.matches)
-		return errEnough
+	if s.matches == s.limit || s.found.Len() > maxReadBytes-maxLineShown-len(file) {
+		return s.enough("stopped after %d matches", s.matches)
 	}
 	s.matches++
 	text = strings.TrimSpace(text)
 	if len(text) > maxLineShown {
 		text = strings.ToValidUTF8(text[:maxLineShown], "") + " …"
 	}
-	fmt.Fprintf(&s.found, "%s:%d: %s\n", file, line, text)
+	fmt.Fprintf(&s.found, "%s:%d: %s\n", shownName(file), line, text)
 	return nil
 }
 
@@ -183,11 +141,6 @@ func (s *search) text() string {
 	if s.matches == 0 && s.why == "" {
 		s.found.WriteString("Nothing matches.\n")
 	}
-	if s.why != "" {
-		fmt.Fprintf(&s.found, "[%s: make the search narrower]\n", s.why)
-	}
-	if s.skipped > 0 {
-		fmt.Fprintf(&s.found, "[%d files or folders could not be searched to their end]\n", s.skipped)
-	}
+	s.found.WriteString(s.left())
 	return s.found.String()
 }

@@ -1,9 +1,15 @@
 package tools_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -73,18 +79,34 @@ func link(t *testing.T, to, path string) {
 }
 
 func run(ctx context.Context, tool toolrunner.Tool, arguments string) (string, error) {
-	out, err := tool.Run(ctx, toolrunner.Call{
+	out, err := tool.Run(ctx, call(arguments))
+	return out.Text, err
+}
+
+func call(arguments string) toolrunner.Call {
+	return toolrunner.Call{
 		Chat:      events.Key{Tenant: "acme", Chat: "c1"},
 		ID:        events.CallID{Turn: 1, Step: 1, Ordinal: 1},
 		Arguments: json.RawMessage(arguments), Key: "key-1", Progress: func(string) {},
-	})
-	return out.Text, err
+	}
+}
+
+// images are pictures of 2 × 2 pixels, by the ends of their media types.
+func images(t *testing.T) map[string][]byte {
+	t.Helper()
+	canvas := image.NewPaletted(image.Rect(0, 0, 2, 2), color.Palette{color.Black, color.White})
+	var asPNG, asJPEG, asGIF bytes.Buffer
+	if err := errors.Join(png.Encode(&asPNG, canvas), jpeg.Encode(&asJPEG, canvas, nil), gif.Encode(&asGIF, canvas, nil)); err != nil {
+		t.Fatal(err)
+	}
+	webp := "RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\x01\x40\x00\x00" + strings.Repeat("\x00", 8)
+	return map[string][]byte{"png": asPNG.Bytes(), "jpeg": asJPEG.Bytes(), "gif": asGIF.Bytes(), "webp": []byte(webp)}
 }
 
 func TestManifestsAreValidAndStrict(t *testing.T) {
 	t.Parallel()
 	w, _ := workspace(t)
-	all := append(tools.Standard(w, noon), tools.WriteFile(w), tools.AppendLedger("unused"), tools.Wait())
+	all := slices.Concat(tools.Standard(w, noon), tools.Writing(w), []toolrunner.Tool{tools.AppendLedger("unused"), tools.Wait()})
 	for _, tool := range all {
 		m := tool.Manifest()
 		m.Group = "builtin"
@@ -101,10 +123,11 @@ func TestManifestsAreValidAndStrict(t *testing.T) {
 			t.Errorf("%s: takes two objects", m.Name)
 		}
 		policy := events.PolicyAllow
-		if m.Name == "write_file" {
+		asks := slices.Contains([]string{"write_file", "edit_file", "move_file", "delete_file"}, m.Name)
+		if asks {
 			policy = events.PolicyAsk
 		}
-		if writes := m.Name == "append_ledger" || m.Name == "write_file"; m.ReadOnly == writes || m.Idempotent == writes || m.Policy != policy {
+		if writes := m.Name == "append_ledger" || asks; m.ReadOnly == writes || m.Idempotent == writes || m.Policy != policy {
 			t.Errorf("%s: read only %v, idempotent %v, policy %s", m.Name, m.ReadOnly, m.Idempotent, m.Policy)
 		}
 	}
@@ -250,7 +273,7 @@ func TestReadFile(t *testing.T) {
 		{"a part says where to go on", `{"path":"readme.md","lines":1}`, "# Title\n\n[more follows: go on with first_line 2]\n"},
 		{"the last part does not", `{"path":"readme.md","first_line":3,"lines":1}`, "A line with needle in it.\n"},
 		{"nothing", `{"path":"empty"}`, "The file is empty."},
-		{"a picture is described", `{"path":"image.png"}`, "image.png is not text: 16 bytes, image/png"},
+		{"a picture is described", `{"path":"image.png"}`, "image.png is not text: 16 bytes, image/png. It cannot be shown: a broken image/png: unexpected EOF"},
 		{"other encodings are described", `{"path":"latin1.txt"}`, "latin1.txt is not text: 12 bytes, text/plain; charset=utf-8"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -414,5 +437,5 @@ func TestWait(t *testing.T) {
 // Tools know the runner they are made for, and nothing that is stored or sent.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.OnlyOurs(t, deptest.Ours("events", "protocol", "toolrunner", "toolrunner/capture", "toolrunner/sandbox")...)
+	deptest.OnlyOurs(t, deptest.Ours("events", "internal/picture", "model", "protocol", "toolrunner", "toolrunner/capture", "toolrunner/sandbox")...)
 }

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,9 +23,11 @@ const (
 	maxFileBytes = 8 << 20
 )
 
-// Workspace is the folder that tools may read and, if [WriteFile] is among them, write.
+// Workspace is the folder that tools may read and, if those of [Writing] are among them,
+// change.
 type Workspace struct {
-	root *os.Root
+	root     *os.Root
+	changing chan struct{} // has one place, which is taken by who changes something
 }
 
 // OpenWorkspace opens the folder at path, which must exist.
@@ -33,11 +36,21 @@ func OpenWorkspace(path string) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	return &Workspace{root: root}, nil
+	return &Workspace{root: root, changing: make(chan struct{}, 1)}, nil
 }
 
 // Close gives the folder up. Calls that run then fail.
 func (w *Workspace) Close() error { return w.root.Close() }
+
+// alone waits until no other call changes anything here. Whoever is alone calls done.
+func (w *Workspace) alone(ctx context.Context) (done func(), err error) {
+	select {
+	case w.changing <- struct{}{}:
+		return func() { <-w.changing }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 // errors that the model reads. They name no path outside the workspace.
 var (
@@ -45,10 +58,14 @@ var (
 	errSpecial = errors.New("this is no regular file")
 )
 
-// open opens a file or folder for reading. A pipe or device would block or do
-// something, so it is opened without waiting and refused by [Workspace.openFile].
+// open opens a file or folder for reading. To open a pipe or a device would block or do
+// something, so that is refused; one that takes the place of a file in this moment is
+// opened without waiting, and refused by [Workspace.openFile].
 func (w *Workspace) open(path string) (*os.File, error) {
-	f, err := w.root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if info, err := w.root.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q: %w", path, errSpecial)
+	}
+	f, err := w.root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, explain(path, err)
 	}
