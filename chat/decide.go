@@ -44,9 +44,10 @@ type Decision struct {
 	// is left of it one day.
 	Shared []events.Digest
 
-	// Claim and Result answer the runner that asked; set for those messages.
+	// Claim, Result and Asked answer the runner that asked; set for those messages.
 	Claim  *protocol.ClaimAnswer
 	Result *protocol.ResultAnswer
+	Asked  *protocol.AskAnswer
 
 	// Refused answers a command that leaves no trace in the log.
 	Refused *protocol.RefusedError
@@ -105,6 +106,8 @@ func Decide(s State, m Message, at events.Time, live Live) Decision {
 		return decideClaim(s, m, at)
 	case Result:
 		return decideResult(s, m)
+	case Ask:
+		return decideAsk(s, m, at)
 	case TimerDue:
 		return Decision{Events: decideTimer(s, m, at)}
 	case Birth:

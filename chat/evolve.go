@@ -181,7 +181,11 @@ func (s *State) fold(e events.Event) {
 	case events.AgentNamed:
 		// The settings name it, too.
 	case events.ToolCompleted:
-		s.call(e.Call).Result = &result{Status: e.Status, Parts: e.Parts, IsError: e.IsError}
+		c := s.call(e.Call)
+		c.Result = &result{Status: e.Status, Parts: e.Parts, IsError: e.IsError}
+		if c.Requested != nil {
+			c.Question, c.Heard = nil, nil // it asks nobody any more
+		}
 		s.keepArtifacts(e.Artifacts)
 	case events.ActionRequested:
 		s.requestAction(e)
@@ -190,7 +194,7 @@ func (s *State) fold(e events.Event) {
 	case events.QuestionHeld:
 		s.holdQuestion(e)
 	case events.QuestionAnswered:
-		// The call's result, in the same commit, is what is decided on.
+		s.hear(e)
 	}
 }
 

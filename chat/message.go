@@ -94,6 +94,12 @@ type Result struct {
 	Group string // whose account it came from; empty if that is not known
 }
 
+// Ask is a tool runner's wish, in the middle of a call, that a person be asked.
+type Ask struct {
+	protocol.Ask
+	Group string // whose account it came from; empty if that is not known
+}
+
 // TimerDue is a timer that came back. That it came means it is due: no clock is
 // asked again.
 type TimerDue struct {
@@ -137,6 +143,10 @@ func (c Claim) cause() events.Cause {
 
 func (r Result) cause() events.Cause {
 	return events.Cause{Kind: events.CausedByResult, ID: r.Call.String()}
+}
+
+func (a Ask) cause() events.Cause {
+	return events.Cause{Kind: events.CausedByAsk, ID: a.Call.String()}
 }
 
 func (t TimerDue) cause() events.Cause {

@@ -51,7 +51,7 @@ type question struct {
 	Timers    int               `json:"timers"` // how many were set; the newest has this number
 	Due       events.Time       `json:"due"`
 	Held      bool              `json:"held"`
-	Ends      events.Time       `json:"ends"`    // when nobody waits any more, however often it is held; 0 before it is
+	Ends      events.Time       `json:"ends"`    // when nobody waits any more, however often it is held; 0: nothing ends before it is
 	LeftMS    int64             `json:"left_ms"` // of the time to answer, while it is held
 }
 
@@ -64,26 +64,36 @@ func ask(b *beginning, id events.CallID, arguments string) ([]events.Event, stri
 	if err := json.Unmarshal([]byte(arguments), &asked); err != nil {
 		return nil, "The arguments cannot be read: " + err.Error()
 	}
-	if n := len(asked.Questions); n < 1 || n > events.MaxQuestions {
-		return nil, fmt.Sprintf("There are %d questions; want 1 to %d.", n, events.MaxQuestions)
-	}
-	for i := range asked.Questions {
-		if wrong := cleanQuestion(&asked.Questions[i]); wrong != "" {
-			return nil, fmt.Sprintf("Question %d: %s", i+1, wrong)
-		}
-		for _, before := range asked.Questions[:i] {
-			if before.ID == asked.Questions[i].ID {
-				return nil, fmt.Sprintf("Question %d: an earlier question has the same id.", i+1)
-			}
-		}
+	questions, wrong := cleanQuestions(asked.Questions)
+	if wrong != "" {
+		return nil, wrong
 	}
 	timeout := time.Duration(asked.Timeout * float64(time.Second))
 	if asked.Timeout < events.MinQuestionTimeout.Seconds() || asked.Timeout > events.MaxQuestionTimeout.Seconds() {
 		timeout = events.DefaultQuestionTimeout
 	}
 	return []events.Event{events.QuestionAsked{
-		Call: id, Questions: asked.Questions, TimeoutMS: timeout.Milliseconds(), Due: b.at.Add(timeout),
+		Call: id, Questions: questions, TimeoutMS: timeout.Milliseconds(), Due: b.at.Add(timeout),
 	}}, ""
+}
+
+// cleanQuestions are the questions as they are asked, or what is wrong with them.
+func cleanQuestions(list []events.Question) ([]events.Question, string) {
+	if n := len(list); n < 1 || n > events.MaxQuestions {
+		return nil, fmt.Sprintf("There are %d questions; want 1 to %d.", n, events.MaxQuestions)
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		if wrong := cleanQuestion(&list[i]); wrong != "" {
+			return nil, fmt.Sprintf("Question %d: %s", i+1, wrong)
+		}
+		for _, before := range list[:i] {
+			if before.ID == list[i].ID {
+				return nil, fmt.Sprintf("Question %d: an earlier question has the same id.", i+1)
+			}
+		}
+	}
+	return list, ""
 }
 
 // cleanQuestion trims a question and leaves out options that are too many, or says
@@ -105,7 +115,7 @@ func cleanQuestion(q *events.Question) string {
 	if len(q.Options) < events.MinOptions {
 		return fmt.Sprintf("it has %d options; want %d or %d.", len(q.Options), events.MinOptions, events.MaxOptions)
 	}
-	q.Options = q.Options[:min(len(q.Options), events.MaxOptions)]
+	q.Options = slices.Clone(q.Options[:min(len(q.Options), events.MaxOptions)])
 	for i := range q.Options {
 		if wrong := cleanText(&q.Options[i].Label, events.MaxHeaderChars); wrong != "" {
 			return fmt.Sprintf("the label of option %d %s", i+1, wrong)
@@ -145,7 +155,7 @@ func decideAnswer(s State, b protocol.Answer, c Command, at events.Time) Decisio
 	if wrong != "" {
 		return rejected(c, code, wrong, "")
 	}
-	return facts(answered(b.Call, answers, false, c.By)...)
+	return facts(s.call(b.Call).answered(b.Call, answers, false, c.By)...)
 }
 
 // waitingQuestion is what the call asks and nobody has answered; else the decision
@@ -159,6 +169,8 @@ func (s State) waitingQuestion(id events.CallID, c Command) (*question, *Decisio
 		no = rejected(c, events.CodeAlreadyResolved, fmt.Sprintf("call %s has its result", id), string(asked.Result.Status))
 	case asked.Question == nil:
 		no = rejected(c, events.CodeUnknownQuestion, fmt.Sprintf("call %s asks nobody", id), "")
+	case s.Interrupting(): // of what waits then the runner is told to stop
+		no = rejected(c, events.CodeAlreadyResolved, fmt.Sprintf("the turn of call %s is being interrupted", id), "interrupting")
 	default:
 		return asked.Question, nil
 	}
@@ -227,17 +239,19 @@ func (q *question) firstOptions() []events.Answer {
 	return answers
 }
 
-// answered is the answer to a call's questions, and the call's result.
-func answered(id events.CallID, answers []events.Answer, expired bool, by string) []events.Event {
+// answered is the answer to a call's questions, and the call's result unless a runner
+// goes on with it.
+func (c *call) answered(id events.CallID, answers []events.Answer, expired bool, by string) []events.Event {
+	e := events.QuestionAnswered{Call: id, Answers: answers, Expired: expired, By: by}
+	if c.Requested != nil {
+		return []events.Event{e}
+	}
 	note := ""
 	if expired {
 		note = "Nobody answered in time. The first option of each question was taken."
 	}
 	text, cut := toldAnswers(answers, note)
-	return []events.Event{
-		events.QuestionAnswered{Call: id, Answers: answers, Expired: expired, By: by},
-		events.ToolCompleted{Call: id, Status: events.ToolOK, Parts: []events.Part{events.Text(text)}, Truncated: cut},
-	}
+	return []events.Event{e, events.ToolCompleted{Call: id, Status: events.ToolOK, Parts: []events.Part{events.Text(text)}, Truncated: cut}}
 }
 
 // toldAnswers is what the model reads of answers. Where all of it would be more than
@@ -267,10 +281,10 @@ func answersJSON(answers []events.Answer, note string) string {
 // expire takes the first options when the question's newest timer is due.
 func (s State) expire(name protocol.TimerName) []events.Event {
 	c := s.call(name.Call)
-	if c == nil || !c.open() || c.Question == nil || c.Question.Timers != name.Number {
+	if c == nil || !c.open() || c.Question == nil || c.Question.Timers != name.Number || s.Interrupting() {
 		return nil
 	}
-	return answered(name.Call, c.Question.firstOptions(), true, "")
+	return c.answered(name.Call, c.Question.firstOptions(), true, "")
 }
 
 // misfitAsked says why a question cannot be folded, or nothing.
@@ -304,7 +318,12 @@ func (s State) misfitQuestion(id events.CallID) string {
 }
 
 func (s *State) askQuestion(e events.QuestionAsked) {
-	s.call(e.Call).Question = &question{Rev: s.f.Rev, Questions: e.Questions, Timers: 1, Due: e.Due}
+	c := s.call(e.Call)
+	q := &question{Rev: s.f.Rev, Questions: e.Questions, Timers: c.timersSet() + 1, Due: e.Due}
+	if c.Requested != nil {
+		q.Ends = c.askedUntil()
+	}
+	c.Question = q
 }
 
 func (s *State) holdQuestion(e events.QuestionHeld) {

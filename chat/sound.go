@@ -138,6 +138,9 @@ func (st *step) unsound() string {
 		if q := st.Calls[i].Question; q != nil && (unanswerable(q.Questions) != "" || q.Timers < 1 || q.Timers > maxNumber/2) {
 			return fmt.Sprintf("has a call %d with a question that cannot be", i+1)
 		}
+		if st.Calls[i].unsoundHeard() {
+			return fmt.Sprintf("has a call %d that cannot have heard that", i+1)
+		}
 	}
 	return ""
 }

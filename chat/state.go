@@ -212,7 +212,8 @@ type call struct {
 	Arguments string        `json:"arguments"`
 	Blob      events.Digest `json:"blob,omitempty"` // in place of large arguments
 
-	Question *question `json:"question,omitempty"` // what it asks a person; no runner has it then
+	Question *question `json:"question,omitempty"` // what it asks a person
+	Heard    []heard   `json:"heard,omitempty"`    // what a person answered a runner that has it
 	Asked    bool      `json:"asked,omitempty"`    // the client was asked to run it; likewise
 	Edited   bool      `json:"edited,omitempty"`   // the arguments are not the model's
 	Masked   bool      `json:"masked,omitempty"`   // its output is shown to no model

@@ -37,6 +37,7 @@ const (
 	CausedByAttempt CauseKind = "attempt" // a model worker; id is "<step>-<attempt>"
 	CausedByClaim   CauseKind = "claim"   // a tool runner before the effect; id is the claim
 	CausedByResult  CauseKind = "result"  // a tool runner after it; id is the call
+	CausedByAsk     CauseKind = "ask"     // a tool runner in the middle of it, for a person; id is the call
 	CausedByTimer   CauseKind = "timer"   // id is the timer's name
 	CausedByChat    CauseKind = "chat"    // another chat
 	CausedByRestore CauseKind = "restore" // an operator, after a restore from a backup

@@ -23,6 +23,13 @@ const (
 	MaxHold = 24 * time.Hour
 )
 
+// Limits of what a running call may ask a person; see [QuestionAsked].
+const (
+	MaxAsksPerCall = 8               // one after the other
+	AskReserve     = 5 * time.Second // of the call's own time is left when nobody waits for an answer any more
+	MinAskTimeout  = 5 * time.Second // with less than that nobody is asked
+)
+
 // Question is one question that a model asks a person.
 type Question struct {
 	ID      string   `json:"id"`     // no other question of the call has it
@@ -44,9 +51,13 @@ type Answer struct {
 	Text     string `json:"text"`
 }
 
-// QuestionAsked says that a call of a model waits for a person's answer. It is in
-// the commit of the step that made the call. If nobody answers until Due, the
-// first option of each question is taken.
+// QuestionAsked says that a call of a model waits for a person's answer. If nobody
+// answers until Due, the first option of each question is taken.
+//
+// That of ask_user is in the commit of the step that made the call, and its answer is
+// the call's result. Any other call asks while its runner is at work, up to
+// [MaxAsksPerCall] times, one after the other: it goes on with the answer, and Due is
+// at least [AskReserve] before its own time is over. Such a question ends with its call.
 type QuestionAsked struct {
 	Call      CallID     `json:"call"`
 	Questions []Question `json:"questions"`  // one to three
@@ -66,7 +77,7 @@ type QuestionHeld struct {
 }
 
 // QuestionAnswered says what was answered: one answer to each question, in their
-// order. The result of the call is in the same commit.
+// order. The result of a call of ask_user is in the same commit.
 type QuestionAnswered struct {
 	Call    CallID   `json:"call"`
 	Answers []Answer `json:"answers"`           // one to each question

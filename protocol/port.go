@@ -32,6 +32,7 @@ var ErrReplaced = errors.New("the stream is not the one that was read before")
 type Handlers struct {
 	Claim    func(ctx context.Context, k events.Key, r Request)
 	Result   func(ctx context.Context, k events.Key, r Request)
+	Ask      func(ctx context.Context, k events.Key, r Request)
 	Upload   func(ctx context.Context, k events.Key, r Request)
 	Download func(ctx context.Context, k events.Key, r Request)
 	Offer    func(ctx context.Context, group string, r Request)

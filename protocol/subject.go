@@ -20,6 +20,7 @@ const (
 	familyTimer    = "timer"
 	familyClaim    = "claim"
 	familyResult   = "result"
+	familyAsk      = "ask"
 	familyReply    = "reply"
 	familyFeed     = "feed"
 	familyStop     = "stop"
@@ -165,6 +166,9 @@ func ClaimSubject(k events.Key) string { return subject(familyClaim, k.Tenant, k
 // ResultSubject is where a tool runner reports after it.
 func ResultSubject(k events.Key) string { return subject(familyResult, k.Tenant, k.Chat) }
 
+// AskSubject is where a tool runner asks a person, in the middle of an effect.
+func AskSubject(k events.Key) string { return subject(familyAsk, k.Tenant, k.Chat) }
+
 // UploadSubject takes large content of a tool's result.
 func UploadSubject(k events.Key) string { return subject(familyUpload, k.Tenant, k.Chat) }
 
@@ -174,7 +178,7 @@ func DownloadSubject(k events.Key) string { return subject(familyDownload, k.Ten
 // OfferSubject is where a tool runner offers its manifests.
 func OfferSubject(group string) string { return subject(familyOffer, group) }
 
-// ParseChatSubject reads the key from a claim, result, upload, download or stop subject.
+// ParseChatSubject reads the key from a claim, result, ask, upload, download or stop subject.
 func ParseChatSubject(s string) (events.Key, error) {
 	t := strings.Split(s, ".")
 	if len(t) != 4 || t[0] != Root {

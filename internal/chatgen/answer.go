@@ -154,6 +154,9 @@ func (d *Driver) run(w protocol.ToolWork) chat.Message {
 	case n < 3:
 		return earlier[d.chance.IntN(len(earlier))] // its answer was lost
 	}
+	if d.yes(4) {
+		return d.ask(w.Call)
+	}
 	if d.hoards && !d.yes(5) {
 		return d.pictures(w.Call, 20+d.chance.IntN(40))
 	}

@@ -1,6 +1,8 @@
 package chatgen
 
 import (
+	"encoding/json"
+
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -29,6 +31,45 @@ func (c *Chat) Reply(call events.CallID, answers ...events.Answer) chat.Command 
 // Hold stops the clock of a question, or lets it run on.
 func (c *Chat) Hold(call events.CallID, hold bool) chat.Command {
 	return c.Command(protocol.Answer{V: protocol.Version, Call: call, Hold: &hold})
+}
+
+// Questions are those of [ArgumentsQuestion], as a running tool asks them.
+func Questions() []events.Question {
+	var asked struct {
+		Questions []events.Question `json:"questions"`
+	}
+	if err := json.Unmarshal([]byte(ArgumentsQuestion), &asked); err != nil {
+		panic("chatgen: " + err.Error())
+	}
+	return asked.Questions
+}
+
+// Ask has a person asked for a call that runs by that claim, the n-th time that it asks
+// the same.
+func (c *Chat) Ask(call events.CallID, claim string, n int) chat.Decision {
+	return c.Handle(chat.Ask{Ask: protocol.Ask{V: protocol.Version, Call: call, Claim: claim, N: n, Questions: Questions()}})
+}
+
+// ask is what a runner may ask a person, mostly for the call that it runs.
+func (d *Driver) ask(call events.CallID) chat.Message {
+	m := chat.Ask{Ask: protocol.Ask{V: protocol.Version, Call: call, Rev: d.State.Rev(), N: 1, Questions: Questions()}}
+	if earlier := d.claims[call]; len(earlier) > 0 {
+		m.Claim = earlier[len(earlier)-1].Claim.Claim
+	}
+	switch d.chance.IntN(8) {
+	case 0:
+		m.N = d.chance.IntN(4)
+	case 1:
+		m.N, m.Questions = 2, m.Questions[:1]
+	case 2, 3:
+		m.Questions = m.Questions[:1]
+	case 4:
+		m.Questions = m.Questions[:1]
+		m.Questions[0].Text = d.text()
+	case 5:
+		m.TimeoutMS = int64(d.chance.IntN(90_000))
+	}
+	return m
 }
 
 // asking is the call that waits for a person's answer, if one does.

@@ -332,6 +332,11 @@ func (d *Driver) wildRun() chat.Message {
 		m.Rev, m.Group, m.Holder = uint64(d.chance.IntN(40)), group, chat.Holder(d.chance.IntN(3))
 		return m
 	}
+	if d.yes(4) {
+		m := d.ask(call).(chat.Ask)
+		m.Group = group
+		return m
+	}
 	statuses := []events.ToolStatus{
 		events.ToolOK, events.ToolError, events.ToolDenied, events.ToolCancelled, events.ToolTimeout,
 		events.ToolUnknown, events.ToolInvalid, events.ToolNotFound,

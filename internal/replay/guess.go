@@ -35,6 +35,8 @@ func (h *History) messages(c events.Commit) ([]guess, bool) {
 		return h.claims(c), true
 	case events.CausedByResult:
 		return results(c), true
+	case events.CausedByAsk:
+		return h.asks(c)
 	case events.CausedByTimer:
 		return h.timers(c)
 	case events.CausedByRestore:

@@ -20,9 +20,12 @@ func (h *History) answersOf(c events.Commit, of func(...protocol.Body) []guess) 
 		if e, ok := e.(events.QuestionAnswered); ok {
 			return of(protocol.Answer{V: v, Call: e.Call, Answers: e.Answers}), true
 		}
-		call, asking := h.asking()
-		if _, noted := e.(events.CommandNoted); noted && asking { // one that was held was held again, or the other way round
-			return of(protocol.Answer{V: v, Call: call, Hold: &hold}, protocol.Answer{V: v, Call: call, Hold: new(bool)}), true
+		if _, noted := e.(events.CommandNoted); noted { // one that was held was held again, or the other way round
+			var bodies []protocol.Body
+			for _, call := range h.asking() {
+				bodies = append(bodies, protocol.Answer{V: v, Call: call, Hold: &hold}, protocol.Answer{V: v, Call: call, Hold: new(bool)})
+			}
+			return of(bodies...), len(bodies) > 0
 		}
 		if e, ok := e.(events.CommandRejected); ok {
 			if call, named := firstCall(e.Message); named {
@@ -33,18 +36,36 @@ func (h *History) answersOf(c events.Commit, of func(...protocol.Body) []guess) 
 	return nil, false
 }
 
-// asking is the call that waits for a person's answer.
-func (h *History) asking() (events.CallID, bool) {
+// asks are what a runner may have asked for a call. How often it had asked the very
+// same before is what the state knows, and a guess here.
+func (h *History) asks(c events.Commit) ([]guess, bool) {
+	e, ok := c.Events[0].(events.QuestionAsked)
+	if !ok {
+		return nil, false
+	}
+	m := chat.Ask{Ask: protocol.Ask{
+		V: protocol.Version, Call: e.Call, Rev: h.state.Rev(), Claim: h.known.starts[e.Call].Claim, Questions: e.Questions, TimeoutMS: e.TimeoutMS,
+	}}
+	var list []guess
+	for n := range events.MaxAsksPerCall {
+		m.N = n + 1
+		list = append(list, guess{message: m})
+	}
+	return list, true
+}
+
+// asking are the calls that wait for a person's answer.
+func (h *History) asking() (calls []events.CallID) {
 	for _, w := range chat.Owed(h.state) {
 		t, ok := w.(protocol.Timer)
 		if !ok {
 			continue
 		}
 		if name, err := protocol.ParseTimerName(t.Name); err == nil && name.Kind == protocol.TimerQuestion {
-			return name.Call, true
+			calls = append(calls, name.Call)
 		}
 	}
-	return events.CallID{}, false
+	return calls
 }
 
 // firstCall is the first id of a call in a text.

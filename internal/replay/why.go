@@ -122,7 +122,7 @@ func asked(commits []events.Commit, at place, cause events.Cause) place {
 			id, ok := callIn(e)
 			return ok && id == call
 		})
-	case events.CausedByClaim:
+	case events.CausedByClaim, events.CausedByAsk:
 		call, ok := callIn(commits[at.commit].Events[0])
 		if !ok {
 			return none()

@@ -59,6 +59,9 @@ func (h *history) brings(e events.Event) (Rule, bool) {
 	case events.CausedByResult:
 		e, ok := e.(events.ToolCompleted)
 		return RuleResults, ok && h.cause.ID == e.Call.String()
+	case events.CausedByAsk:
+		e, ok := e.(events.QuestionAsked)
+		return RuleLicence, ok && h.cause.ID == e.Call.String()
 	case events.CausedByTimer:
 		return h.timerBrings(e)
 	case events.CausedByChat:

@@ -35,7 +35,7 @@ type change struct {
 // gave notes what a call of a tool gave, for as long as that may be left out. What a
 // person answered may not.
 func (h *history) gave(c *call, e events.ToolCompleted) {
-	if e.Status != events.ToolOK || e.IsError || c.question.asked.known() {
+	if e.Status != events.ToolOK || e.IsError || c.question.asked.known() && !c.requested.known() {
 		return
 	}
 	i, known := h.output(e.Call)

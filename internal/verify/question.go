@@ -13,7 +13,8 @@ import (
 type question struct {
 	asked    Place
 	event    events.QuestionAsked
-	timers   int // set so far; the newest has this number
+	number   int // of the questions of its call
+	timers   int // set so far for the call; the newest has this number
 	held     bool
 	ends     events.Time // when nobody waits any more, since it was first held
 	leftMS   int64
@@ -21,8 +22,9 @@ type question struct {
 	answered Place
 }
 
-// questionAsked judges I9 and I20: a person is asked by a call that may run, by
-// one of a tool that is no runner's, alone in its step and with its step.
+// questionAsked judges I9 and I20: a person is asked by a call that may run. It is one
+// of a tool that is no runner's, alone in its step and with its step; or a runner is at
+// work on it.
 func (h *history) questionAsked(e events.QuestionAsked) {
 	c, ok := h.find(e.Call, e, RuleCalls)
 	if !ok {
@@ -30,18 +32,37 @@ func (h *history) questionAsked(e events.QuestionAsked) {
 	}
 	what := describe(e.Call, "call")
 	h.starts(what)
+	if c.result.known() {
+		h.breaks(RuleLicence, c.result, "%s asks after its result", what)
+	}
+	if _, why := h.barred(c); why != "" {
+		h.breaks(RuleLicence, c.asked, "%s asks a person, though %s", what, why)
+	}
+	least, ends := events.MinQuestionTimeout, events.Time(0)
+	if h.cause.Kind == events.CausedByAsk {
+		least, ends = events.MinAskTimeout, c.request.Deadline.Add(-events.Dead-events.AskReserve)
+		h.askedByRunner(c, e, ends)
+	} else {
+		h.askedByModel(c)
+	}
+	h.questions(what, e.Questions)
+	timeout := time.Duration(e.TimeoutMS) * time.Millisecond
+	if timeout < least || timeout > events.MaxQuestionTimeout || e.Due.Sub(h.at) > timeout {
+		h.breaks(RuleBounds, Place{}, "%s waits %s for an answer, and %s until its timer", what, timeout, e.Due.Sub(h.at))
+	}
+	c.question = question{asked: h.here, event: e, number: c.question.number + 1, timers: c.question.timers + 1, ends: ends}
+}
+
+// askedByModel judges I9 for a call that does nothing but ask.
+func (h *history) askedByModel(c *call) {
+	what := describe(c.id, "call")
 	switch q := &c.question; {
 	case q.asked.known():
 		h.breaks(RuleCalls, q.asked, "%s asks twice", what)
-	case c.result.known():
-		h.breaks(RuleLicence, c.result, "%s asks after its result", what)
 	case c.requested.known():
 		h.breaks(RuleLicence, c.requested, "%s asks a person, and a runner has it", what)
 	case c.asked != h.here:
 		h.breaks(RuleLicence, c.asked, "%s asks later than its step", what)
-	}
-	if _, why := h.barred(c); why != "" {
-		h.breaks(RuleLicence, c.asked, "%s asks a person, though %s", what, why)
 	}
 	if tool, ok := h.turn.tool(c.name); ok && (tool.Group != "" || tool.Client || c.name != toolAskUser) {
 		h.breaks(RuleLicence, h.turn.start, "%s asks a person, and its tool %s does not", what, c.name)
@@ -49,12 +70,25 @@ func (h *history) questionAsked(e events.QuestionAsked) {
 	if n := len(h.turn.step.calls); n > 1 {
 		h.breaks(RuleLicence, c.asked, "%s asks a person beside %d other calls", what, n-1)
 	}
-	h.questions(what, e.Questions)
-	timeout := time.Duration(e.TimeoutMS) * time.Millisecond
-	if timeout < events.MinQuestionTimeout || timeout > events.MaxQuestionTimeout || e.Due.Sub(h.at) > timeout {
-		h.breaks(RuleBounds, Place{}, "%s waits %s for an answer, and %s until its timer", what, timeout, e.Due.Sub(h.at))
+}
+
+// askedByRunner judges I9 and I20 for a call that a runner works on: it has the licence
+// to, asks one thing after the other and not too often, and has time left for what
+// follows from the answer.
+func (h *history) askedByRunner(c *call, e events.QuestionAsked, ends events.Time) {
+	what := describe(c.id, "call")
+	switch q := &c.question; {
+	case !c.requested.known():
+		h.breaks(RuleLicence, c.asked, "a runner asks a person for %s, which it was not given", what)
+	case !c.request.Idempotent && c.starts == 0:
+		h.breaks(RuleLicence, c.requested, "%s asks a person without having been started, and its tool is not idempotent", what)
+	case q.asked.known() && !q.answered.known():
+		h.breaks(RuleCalls, q.asked, "%s asks again before it is answered", what)
+	case q.number >= events.MaxAsksPerCall:
+		h.breaks(RuleBounds, q.asked, "%s asks once more than %d times", what, events.MaxAsksPerCall)
+	case e.Due > ends:
+		h.breaks(RuleBounds, c.requested, "%s waits for an answer until %s, and has to go on at %s", what, e.Due, ends)
 	}
-	c.question = question{asked: h.here, event: e, timers: 1}
 }
 
 // toolAskUser is the one tool that asks people.
@@ -171,7 +205,7 @@ func (h *history) questionAnswered(e events.QuestionAnswered) {
 	q.answered = h.here
 }
 
-// askedResult judges the result of a call that asked a person: it has the answer,
+// askedResult judges the result of a call that did nothing but ask: it has the answer,
 // or was cancelled with its turn.
 func (h *history) askedResult(c *call, e events.ToolCompleted) {
 	q, what := c.question, describe(e.Call, "call")

@@ -40,7 +40,7 @@ func (h *history) settledByRule(c *call, e events.ToolCompleted) {
 		h.childResult(c, e)
 		return
 	}
-	if c.question.asked.known() {
+	if c.question.asked.known() && !c.requested.known() {
 		h.askedResult(c, e)
 		return
 	}
