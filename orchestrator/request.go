@@ -40,6 +40,7 @@ func (o *Orchestrator) handlers(working context.Context) protocol.Handlers {
 	return protocol.Handlers{
 		Claim:    ofGroup(o.claim, unclear("too many requests")),
 		Result:   ofGroup(o.result, protocol.ResultAnswer{Answer: protocol.ResultUnavailable, Why: "too many requests"}),
+		Ask:      ofGroup(o.askPerson, protocol.AskAnswer{Answer: protocol.AskUnavailable, Why: "too many requests"}),
 		Upload:   ofGroup(o.upload, protocol.UploadAnswer{Error: "too many requests", Code: events.CodeUnavailable}),
 		Download: ofChat(o.download, protocol.DownloadAnswer{Error: "too many requests", Code: events.CodeUnavailable}),
 		Offer: func(_ context.Context, group string, r protocol.Request) {

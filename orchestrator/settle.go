@@ -32,7 +32,7 @@ func (o *Orchestrator) settle(ctx context.Context, k events.Key, m chat.Message,
 	if err != nil || out.decision.Ask != nil {
 		return out, err
 	}
-	if _, claim := m.(chat.Claim); claim && !out.committed {
+	if isInHand(m) && !out.committed {
 		// Nothing was brought about, and the asker has the work in hand. If it is
 		// told that its call is over it removes the work, which stays owed until
 		// the deadline: dispatching again for every such claim would have the
@@ -46,6 +46,15 @@ func (o *Orchestrator) settle(ctx context.Context, k events.Key, m chat.Message,
 		o.tell(ctx, k, m, out.entry.state, out.decision.Events)
 	}
 	return out, nil
+}
+
+// isInHand reports whether whoever sent m has the work that it is about.
+func isInHand(m chat.Message) bool {
+	switch m.(type) {
+	case chat.Claim, chat.Ask:
+		return true
+	}
+	return false
 }
 
 // decide is settle up to the commit.
@@ -87,9 +96,8 @@ func (o *Orchestrator) decide(ctx context.Context, k events.Key, m chat.Message,
 	}
 }
 
-// decisionTime is the time a decision is told. Only claims compare it with
-// anything, and they get this machine's clock as it is; the others write it
-// down, so it is that of their commit.
+// decisionTime is the time a decision is told. Claims only compare it, and get this
+// machine's clock as it is; the others write it down, so it is that of their commit.
 func (o *Orchestrator) decisionTime(m chat.Message, e entry) events.Time {
 	if _, claim := m.(chat.Claim); claim {
 		return events.At(o.cfg.Clock())

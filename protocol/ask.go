@@ -12,10 +12,10 @@ import "github.com/everturn/everturn/events"
 type Ask struct {
 	V         int               `json:"v"`
 	Call      events.CallID     `json:"call"`
-	Rev       uint64            `json:"rev"`   // that of the work
-	Claim     string            `json:"claim"` // by which the call runs
-	N         int               `json:"n"`
-	Questions []events.Question `json:"questions"`
+	Rev       uint64            `json:"rev"`                  // that of the work
+	Claim     string            `json:"claim"`                // by which the call runs
+	N         int               `json:"n"`                    // the how manyth time it asks the very same, from 1
+	Questions []events.Question `json:"questions"`            // one to three
 	TimeoutMS int64             `json:"timeout_ms,omitempty"` // how long to wait for a person at most; 0: as long as may be
 }
 

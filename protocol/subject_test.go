@@ -26,6 +26,7 @@ func TestSubjects(t *testing.T) {
 		"everturn.timer.due.acme.C1.end-3":            protocol.TimerDueSubject(k, "end-3"),
 		"everturn.claim.acme.C1":                      protocol.ClaimSubject(k),
 		"everturn.result.acme.C1":                     protocol.ResultSubject(k),
+		"everturn.ask.acme.C1":                        protocol.AskSubject(k),
 		"everturn.upload.acme.C1":                     protocol.UploadSubject(k),
 		"everturn.download.acme.C1":                   protocol.DownloadSubject(k),
 		"everturn.offer.files":                        protocol.OfferSubject("files"),
@@ -75,7 +76,7 @@ func TestSubjectsRoundTrip(t *testing.T) {
 			}
 		}
 		for _, subject := range []string{
-			protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.UploadSubject(k), protocol.DownloadSubject(k), protocol.StopSubject(k),
+			protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.AskSubject(k), protocol.UploadSubject(k), protocol.DownloadSubject(k), protocol.StopSubject(k),
 		} {
 			if got, err := protocol.ParseChatSubject(subject); err != nil || got != k {
 				t.Errorf("%s gives %v, %v", subject, got, err)

@@ -212,6 +212,22 @@ func TestRunnerWire(t *testing.T) {
 	wiretest.Body(t, "result-answer.committed.json", protocol.ResultAnswer{Answer: protocol.ResultCommitted, Rev: 19})
 	wiretest.Body(t, "result-answer.dropped.json", protocol.ResultAnswer{Answer: protocol.ResultDropped, Why: "late"})
 	wiretest.Body(t, "result-answer.unavailable.json", protocol.ResultAnswer{Answer: protocol.ResultUnavailable})
+	wiretest.Body(t, "ask.full.json", protocol.Ask{
+		V: 1, Call: call, Rev: 18, Claim: ulidOfClaim, N: 2, TimeoutMS: 90000,
+		Questions: []events.Question{{ID: "color", Header: "Color", Text: "Which color?", Options: []events.Option{
+			{Label: "red", Description: "like a rose"}, {Label: "blue", Description: "like the sea"},
+		}}},
+	})
+	wiretest.Body(t, "ask-answer.waiting.json", protocol.AskAnswer{Answer: protocol.AskWaiting})
+	wiretest.Body(t, "ask-answer.answered.json", protocol.AskAnswer{
+		Answer: protocol.AskAnswered, Answers: []events.Answer{{Question: "color", Text: "red"}}, By: "user:ann",
+	})
+	wiretest.Body(t, "ask-answer.expired.json", protocol.AskAnswer{
+		Answer: protocol.AskAnswered, Answers: []events.Answer{{Question: "color", Text: "red"}}, Expired: true,
+	})
+	wiretest.Body(t, "ask-answer.over.json", protocol.AskAnswer{Answer: protocol.AskOver, Why: "the call is not open"})
+	wiretest.Body(t, "ask-answer.refused.json", protocol.AskAnswer{Answer: protocol.AskRefused, Why: "Question 1: its text is blank."})
+	wiretest.Body(t, "ask-answer.unavailable.json", protocol.AskAnswer{Answer: protocol.AskUnavailable})
 	wiretest.Body(t, "runner-question.full.json", protocol.RunnerQuestion{
 		V: 1, Tenant: key.Tenant, Chat: key.Chat, Call: call, Claim: ulidOfClaim,
 	})

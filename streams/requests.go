@@ -38,6 +38,7 @@ func (r *Requests) Serve(ctx context.Context, h protocol.Handlers) error {
 	}{
 		{protocol.ClaimSubject(every), h.Claim},
 		{protocol.ResultSubject(every), h.Result},
+		{protocol.AskSubject(every), h.Ask},
 		{protocol.UploadSubject(every), h.Upload},
 		{protocol.DownloadSubject(every), h.Download},
 	} {

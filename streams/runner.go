@@ -72,6 +72,13 @@ func (r *Runner) Result(ctx context.Context, k events.Key, result protocol.Resul
 	return answer, err
 }
 
+// Ask asks a person, or what became of that. An error means no answer came in time.
+func (r *Runner) Ask(ctx context.Context, k events.Key, a protocol.Ask) (protocol.AskAnswer, error) {
+	var answer protocol.AskAnswer
+	err := r.c.ask(ctx, protocol.AskSubject(k), a, &answer)
+	return answer, err
+}
+
 // Offer tells orchestrators which tools the group has.
 func (r *Runner) Offer(ctx context.Context, o protocol.Offer) (protocol.OfferAnswer, error) {
 	var answer protocol.OfferAnswer

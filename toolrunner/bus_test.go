@@ -22,6 +22,7 @@ var errNoAnswer = errors.New("no answer")
 type bus struct {
 	onClaim    func(n int, c protocol.Claim) (protocol.ClaimAnswer, error) // n counts from 0
 	onResult   func(n int) (protocol.ResultAnswer, error)
+	onAsk      func(n int, a protocol.Ask) (protocol.AskAnswer, error)
 	onOffer    func(n int) (protocol.OfferAnswer, error)
 	onUpload   func() error
 	onDownload func() ([]byte, error)
@@ -33,6 +34,7 @@ type bus struct {
 	mu       sync.Mutex
 	claims   []protocol.Claim
 	results  []protocol.Result
+	asks     []protocol.Ask
 	offers   []time.Time
 	offered  []protocol.Offer
 	fetches  []int
@@ -50,6 +52,7 @@ func newBus() *bus {
 	return &bus{
 		onClaim:  func(int, protocol.Claim) (protocol.ClaimAnswer, error) { return granted, nil },
 		onResult: func(int) (protocol.ResultAnswer, error) { return committed, nil },
+		onAsk:    func(int, protocol.Ask) (protocol.AskAnswer, error) { return protocol.AskAnswer{}, errNoAnswer },
 		onOffer:  func(int) (protocol.OfferAnswer, error) { return protocol.OfferAnswer{}, nil },
 		onUpload: func() error { return nil },
 		queue:    make(chan protocol.Delivery, 100),
@@ -99,6 +102,14 @@ func (b *bus) Result(_ context.Context, _ events.Key, r protocol.Result) (protoc
 	b.results = append(b.results, r)
 	b.mu.Unlock()
 	return b.onResult(n)
+}
+
+func (b *bus) Ask(_ context.Context, _ events.Key, a protocol.Ask) (protocol.AskAnswer, error) {
+	b.mu.Lock()
+	n := len(b.asks)
+	b.asks = append(b.asks, a)
+	b.mu.Unlock()
+	return b.onAsk(n, a)
 }
 
 func (b *bus) Offer(_ context.Context, o protocol.Offer) (protocol.OfferAnswer, error) {

@@ -190,7 +190,7 @@ func (r *Runner) runLicensed(
 
 	call := Call{
 		Chat: w.Key(), ID: w.Call, Arguments: arguments, Key: w.IdempotencyKey, Permissions: w.Permissions,
-		Progress: r.progress(ctx, w.Key(), w.Call), Ask: askNobody,
+		Progress: r.progress(ctx, w.Key(), w.Call), Ask: r.asker(w, c).ask,
 	}
 	for {
 		// Not ctx: while it is not known whether the licence was given, a stop

@@ -19,6 +19,7 @@ type metrics struct {
 	malformed   metric.Int64Counter
 	claims      metric.Int64Counter
 	expired     metric.Int64Counter
+	asks        metric.Int64Counter
 	calls       metric.Int64Counter
 	ran         metric.Float64Histogram
 	panics      metric.Int64Counter
@@ -48,6 +49,7 @@ func newMetrics(m metric.Meter) (metrics, error) {
 	for _, a := range []string{
 		string(protocol.ClaimGranted), string(protocol.ClaimOver), string(protocol.ClaimBusy),
 		string(protocol.ResultCommitted), string(protocol.ResultDropped), string(protocol.ResultUnavailable), noAnswer,
+		string(protocol.AskWaiting), string(protocol.AskAnswered), string(protocol.AskRefused),
 	} {
 		answers[a] = answered(a)
 	}
@@ -59,6 +61,7 @@ func newMetrics(m metric.Meter) (metrics, error) {
 		malformed:   counter("malformed", "{message}", "Calls that could not be read."),
 		claims:      counter("claims", "{request}", "Licences asked for before an effect, by answer; none means that no answer came."),
 		expired:     counter("grants.expired", "{request}", "Licences that came too late to be used and were asked for again."),
+		asks:        counter("asks", "{request}", "Requests to ask a person in the middle of a call, by answer; each question makes some until it is answered."),
 		calls:       counter("calls", "{call}", "Calls that ended here, by status and tool."),
 		ran:         ran,
 		panics:      counter("panics", "{call}", "Tools that panicked."),
@@ -78,6 +81,10 @@ func (m metrics) claim(ctx context.Context, a protocol.ClaimVerdict) {
 
 func (m metrics) result(ctx context.Context, a protocol.ResultVerdict) {
 	m.results.Add(ctx, 1, m.answer(string(a))...)
+}
+
+func (m metrics) asked(ctx context.Context, a protocol.AskVerdict) {
+	m.asks.Add(ctx, 1, m.answer(string(a))...)
 }
 
 func (m metrics) answer(a string) []metric.AddOption {

@@ -21,6 +21,9 @@ type Bus interface {
 	// Result reports what a call came to. An error means no answer came in time.
 	Result(ctx context.Context, k events.Key, r protocol.Result) (protocol.ResultAnswer, error)
 
+	// Ask asks a person, or what became of that. An error means no answer came in time.
+	Ask(ctx context.Context, k events.Key, a protocol.Ask) (protocol.AskAnswer, error)
+
 	// Offer tells orchestrators which tools the group has.
 	Offer(ctx context.Context, o protocol.Offer) (protocol.OfferAnswer, error)
 

@@ -131,6 +131,33 @@ func Requests(t *testing.T, r Rig) {
 				b.Errorf("got %+v", answer)
 			}
 		}},
+		{"a question to a person is answered", func(b *bench) {
+			k := b.key("a")
+			sent := protocol.Ask{
+				V: protocol.Version, Call: events.CallID{Turn: 1, Step: 1, Ordinal: 1}, Rev: 4, Claim: "c1", N: 1, TimeoutMS: 3,
+				Questions: []events.Question{{ID: "color", Header: "Color", Text: "Which?", Options: []events.Option{{Label: "red"}, {Label: "blue"}}}},
+			}
+			want := protocol.AskAnswer{Answer: protocol.AskAnswered, Answers: []events.Answer{{Question: "color", Text: "red"}}, By: "user:ann"}
+			b.serve(protocol.Handlers{Ask: func(_ context.Context, key events.Key, r protocol.Request) {
+				var got protocol.Ask
+				if err := json.Unmarshal(r.Body(), &got); err != nil || key != k {
+					b.Errorf("request for %v with body %s", key, r.Body())
+				}
+				if diff := cmp.Diff(sent, got); diff != "" {
+					b.Errorf("asked (-sent +got):\n%s", diff)
+				}
+				b.respond(r, want)
+			}})
+			var answer protocol.AskAnswer
+			runner := b.Rig.Runner(group)
+			b.untilServed(func(ctx context.Context) (err error) {
+				answer, err = runner.Ask(ctx, k, sent)
+				return err
+			})
+			if diff := cmp.Diff(want, answer); diff != "" {
+				b.Errorf("answer (-want +got):\n%s", diff)
+			}
+		}},
 		{"an offer is answered", func(b *bench) {
 			b.serve(protocol.Handlers{Offer: func(_ context.Context, g string, r protocol.Request) {
 				var o protocol.Offer

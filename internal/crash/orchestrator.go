@@ -145,6 +145,7 @@ func (r requests) Serve(ctx context.Context, h protocol.Handlers) error {
 	return r.Requests.Serve(ctx, protocol.Handlers{
 		Claim:    r.points.heard("claim", h.Claim),
 		Result:   r.points.heard("result", h.Result),
+		Ask:      r.points.heard("ask", h.Ask),
 		Upload:   r.points.heard("upload", h.Upload),
 		Download: r.points.heard("download", h.Download),
 		Offer: func(ctx context.Context, group string, q protocol.Request) {

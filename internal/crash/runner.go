@@ -40,6 +40,15 @@ func (r runner) Result(ctx context.Context, k events.Key, result protocol.Result
 	return answer, err
 }
 
+// Ask implements [toolrunner.Bus].
+func (r runner) Ask(ctx context.Context, k events.Key, a protocol.Ask) (answer protocol.AskAnswer, err error) {
+	err = r.points.around(k, "ask", func() error {
+		answer, err = r.Bus.Ask(ctx, k, a)
+		return err
+	})
+	return answer, err
+}
+
 // Offer implements [toolrunner.Bus].
 func (r runner) Offer(ctx context.Context, o protocol.Offer) (answer protocol.OfferAnswer, err error) {
 	err = r.points.around(events.Key{}, "offer", func() error {

@@ -26,6 +26,11 @@ func (r runner) Result(ctx context.Context, k events.Key, result protocol.Result
 		keyed(k, func(h protocol.Handlers) func(context.Context, events.Key, protocol.Request) { return h.Result }))
 }
 
+func (r runner) Ask(ctx context.Context, k events.Key, a protocol.Ask) (protocol.AskAnswer, error) {
+	return ask[protocol.AskAnswer](ctx, r.p, "runner.ask", protocol.AskSubject(k), a.Call.String(), a,
+		keyed(k, func(h protocol.Handlers) func(context.Context, events.Key, protocol.Request) { return h.Ask }))
+}
+
 func (r runner) Offer(ctx context.Context, o protocol.Offer) (protocol.OfferAnswer, error) {
 	return ask[protocol.OfferAnswer](ctx, r.p, "runner.offer", protocol.OfferSubject(o.Group), "", o,
 		func(h protocol.Handlers) func(context.Context, protocol.Request) {

@@ -182,7 +182,7 @@ func lines(u User) []string {
 	list := []string{pullSubject(u.Group), strings.TrimSuffix(ackFilter(u.Group), ">") + "1.999.999.0.0", protocol.OfferSubject(u.Group)}
 	for _, tenant := range installation.Tenants {
 		k := chat(tenant)
-		list = append(list, protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.UploadSubject(k),
+		list = append(list, protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.AskSubject(k), protocol.UploadSubject(k),
 			protocol.DownloadSubject(k), protocol.FeedProgressSubject(k))
 	}
 	return list
@@ -309,7 +309,7 @@ func foreignSubjects() []string {
 			protocol.ToolWorkSubject(files, k, events.CallID{Turn: 9, Step: 1, Ordinal: 1}),
 			protocol.ChatWorkSubject(k, "report-1"),
 			protocol.TimerSetSubject(k, "end-1"), protocol.TimerDueSubject(k, "end-1"),
-			protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.UploadSubject(k), protocol.DownloadSubject(k),
+			protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.AskSubject(k), protocol.UploadSubject(k), protocol.DownloadSubject(k),
 			protocol.ReplySubject(tenant, "01J"), protocol.QuerySubject(tenant, "transcript"),
 			protocol.FeedCommitSubject(k), protocol.FeedDeltaSubject(k), protocol.FeedProgressSubject(k),
 			protocol.StopSubject(k), protocol.DeadSubject(k),

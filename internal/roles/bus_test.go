@@ -254,7 +254,7 @@ func (b *bus) serve() (settle func()) {
 		}()
 		b.Cleanup(func() { m.Close(); close(asked) })
 	}
-	answer(orchestrator, protocol.ClaimSubject(everyChat), protocol.ResultSubject(everyChat), protocol.UploadSubject(everyChat),
+	answer(orchestrator, protocol.ClaimSubject(everyChat), protocol.ResultSubject(everyChat), protocol.AskSubject(everyChat), protocol.UploadSubject(everyChat),
 		protocol.DownloadSubject(everyChat), protocol.OfferSubject(protocol.Any))
 	answer(projection, protocol.QuerySubject(protocol.Any, protocol.Any))
 	return func() {

@@ -94,6 +94,7 @@ func (b *bus) traffic() {
 	request(client, protocol.QuerySubject(globex, "transcript"), `{}`)
 	request(runner, pullSubject(web), `{"batch":1}`)
 	request(runner, protocol.ClaimSubject(chat(globex)), `{"v":1}`)
+	request(runner, protocol.AskSubject(chat(globex)), `{"v":1}`)
 	request(runner, protocol.OfferSubject(web), `{"v":1}`)
 	request(&member{Conn: b.witness}, protocol.RunnerSubject("web.p1"), `{"v":1}`)
 	for _, tenant := range installation.Tenants {

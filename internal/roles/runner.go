@@ -46,6 +46,7 @@ func runnerRequests() []string {
 	return []string{
 		protocol.ClaimSubject(everyChat),
 		protocol.ResultSubject(everyChat),
+		protocol.AskSubject(everyChat),
 		protocol.UploadSubject(everyChat),
 		protocol.DownloadSubject(everyChat),
 		protocol.FeedProgressSubject(everyChat),

@@ -70,7 +70,7 @@ func (cfg Config) orchestrator() User {
 			follow(append(cfg.logs(), streams.FeedStream, tools, agents)...),
 		),
 		subscribe: []string{
-			protocol.ClaimSubject(everyChat), protocol.ResultSubject(everyChat),
+			protocol.ClaimSubject(everyChat), protocol.ResultSubject(everyChat), protocol.AskSubject(everyChat),
 			protocol.UploadSubject(everyChat), protocol.DownloadSubject(everyChat),
 			protocol.OfferSubject(protocol.Any),
 			protocol.StopSubject(everyChat),

@@ -46,7 +46,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 	)
 	for name, foreign := range map[string][]string{
 		"orchestrator": append([]string{
-			command, due, repeated, progress, protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.OfferSubject(files), query, upload,
+			command, due, repeated, progress, protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.AskSubject(k), protocol.OfferSubject(files), query, upload,
 			"$KV.AGENTS.x", "$KV.TOKENS.x",
 		}, remove...),
 		"projection": append([]string{
@@ -56,7 +56,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 			api + "STREAM.MSG.DELETE.LOG_0",
 		}, remove...),
 		"gateway": append([]string{
-			commit, internal, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), protocol.ResultSubject(k), dead, snapshot,
+			commit, internal, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.AskSubject(k), dead, snapshot,
 			tool, blob, "$KV.TOKENS.x", api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.GET.LOG_0", api + "STREAM.MSG.GET.COMMANDS",
 			api + "CONSUMER.CREATE.COMMANDS", api + "STREAM.MSG.DELETE.LOG_0", api + "STREAM.MSG.DELETE.WORK", "_R_.x.y",
 		}, remove...),
@@ -66,7 +66,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 			api + "CONSUMER.DELETE.LOG_0.webhook-crm", api + "CONSUMER.CREATE.COMMANDS.x", "_R_.x.y",
 		}, remove...),
 		"operator": {
-			commit, call, timer, due, outcome, repeated, protocol.ClaimSubject(k), protocol.ResultSubject(k), snapshot, blob, dead,
+			commit, call, timer, due, outcome, repeated, protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.AskSubject(k), snapshot, blob, dead,
 			acks + "COMMANDS.orchestrator.1.1.1.0.0", "_R_.x.y",
 		},
 		"system": {commit, command, query, api + "INFO"},

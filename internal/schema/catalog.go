@@ -111,6 +111,8 @@ func forRunners() []body {
 		bodyOf[protocol.Result]("result", "`everturn.result.<tenant>.<chat>`"),
 		bodyOf[protocol.Artifact]("artifact", "inside of a result; its content is uploaded before"),
 		bodyOf[protocol.ResultAnswer]("result-answer", "the result's reply subject").example("committed"),
+		bodyOf[protocol.Ask]("ask", "`everturn.ask.<tenant>.<chat>`"),
+		bodyOf[protocol.AskAnswer]("ask-answer", "the question's reply subject").example("answered"),
 		bodyOf[protocol.RunnerQuestion]("runner-question", "`everturn.runner.<process>`"),
 		bodyOf[protocol.RunnerAnswer]("runner-answer", "the question's reply subject"),
 		bodyOf[protocol.Stop]("stop", "`everturn.stop.<tenant>.<chat>`").example("call"),
