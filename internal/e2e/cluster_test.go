@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,7 @@ func TestMain(m *testing.M) {
 func build(dir string) error {
 	for name, of := range map[string]string{
 		"everturn": "../../cmd/everturn", "orchestrator": "../../cmd/orchestrator", "toolrunner": "../../cmd/toolrunner",
+		"testrunner":  "./testrunner",
 		"nats-server": "github.com/nats-io/nats-server/v2", // in the version that we are tested with
 	} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, name), of)
@@ -68,6 +70,7 @@ type cluster struct {
 	others  []events.Key      // chats that no test asked for, and that had effects
 
 	programs func(part string) string // folder of a part's program; nil is binaries
+	runner   []string                 // what runs as a tool runner, with its own flags; nil is toolrunner with the tools for tests
 }
 
 // process is one running program.
@@ -160,8 +163,12 @@ func (c *cluster) startOrchestrator(name string) {
 
 func (c *cluster) startRunner(name string) {
 	c.t.Helper()
-	c.start(name, "toolrunner", "--server", c.urlOf(userRunner, name), "--ledger", c.ledger, "--workspace", c.dir, "--ack-wait", c.ackWait.String(),
-		"--metrics", c.metricsAddress(name))
+	runner := c.runner
+	if runner == nil {
+		runner = []string{"toolrunner", "--ledger", c.ledger, "--workspace", c.dir}
+	}
+	c.start(name, runner[0], append(slices.Clone(runner[1:]), "--server", c.urlOf(userRunner, name), "--ack-wait", c.ackWait.String(),
+		"--metrics", c.metricsAddress(name))...)
 }
 
 func (c *cluster) startProjections(name string) {

@@ -188,6 +188,12 @@ func (c *cluster) check(r reader, keys []events.Key) {
 	for _, l := range lines {
 		effects = append(effects, verify.Effect{Key: events.Key{Tenant: l.Tenant, Chat: l.Chat}, Call: l.Call, IdempotencyKey: l.Key})
 	}
+	c.checkWith(r, keys, effects)
+}
+
+// checkWith is check with the effects that somebody else has counted.
+func (c *cluster) checkWith(r reader, keys []events.Key, effects []verify.Effect) {
+	c.t.Helper()
 	checker := verify.New(verify.Options{Idle: true, Shards: r.log.Shards(), Effects: effects})
 	for _, k := range slices.Concat(c.others, keys) {
 		h, err := r.read(patient(c.t), k)

@@ -159,8 +159,14 @@ func startParts(c *cluster) {
 	c.toolsOnOffer()
 }
 
-// toolsOnOffer waits until a turn is given all the tools: they come one by one.
+// toolsOnOffer waits until a turn is given all the tools for tests.
 func (c *cluster) toolsOnOffer() {
+	c.t.Helper()
+	c.untilOffered("append_ledger", "wait")
+}
+
+// untilOffered waits until a turn is given all these tools: they come one by one.
+func (c *cluster) untilOffered(names ...string) {
 	c.t.Helper()
 	cl, r := c.client(), c.reader()
 	ctx := patient(c.t)
@@ -169,7 +175,7 @@ func (c *cluster) toolsOnOffer() {
 		h := r.until(c.t, k, "a turn", func(h history) bool { return len(every[events.TurnStarted](h)) > 0 })
 		r.until(c.t, k, "the end of its turn", func(h history) bool { return h.ended(1) })
 		c.others = append(c.others, k)
-		if offers(every[events.TurnStarted](h)[0].Settings.Body, "append_ledger", "wait") {
+		if offers(every[events.TurnStarted](h)[0].Settings.Body, names...) {
 			return
 		}
 	}
