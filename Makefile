@@ -104,7 +104,7 @@ PATIENT ?= 3
 
 .PHONY: e2e
 e2e: ## real processes, killed at bad moments; prints what it took them
-	go test -tags processes ./internal/e2e -skip '^Test(Nodes|Power|AnIndex)' -v -count=1 -parallel $(PATIENT) -timeout 30m
+	go test -tags processes ./internal/e2e -skip '^Test(Nodes|Power|AnIndex|Effects|ALongTool)' -v -count=1 -parallel $(PATIENT) -timeout 30m
 	go test -tags processes ./internal/system -run '^TestS10_4_' -v -count=1
 
 # How long chats are watched under load.
@@ -138,6 +138,20 @@ disk: ## a disk that is really full; needs a machine that allows `unshare -rm`
 .PHONY: power
 power: ## power cuts under three servers, on disks that forget what was not synced; needs root, loop devices and ext4
 	go test -tags processes ./internal/e2e -run '^TestPower' -v -count=1 -timeout 60m
+
+# How often each part dies at each moment of an effect.
+ROUNDS ?= 10
+
+.PHONY: effects
+effects: ## tools that pay, and parts that die at the claim, before, during and after it; ROUNDS=10 each, about 3 min
+	go test -tags processes ./internal/e2e -run '^TestEffects' -v -count=1 -parallel 4 -timeout 30m -args -rounds=$(ROUNDS)
+
+# How long the long tool works: a minute at least.
+LONG ?= 10m
+
+.PHONY: longtool
+longtool: ## a tool of ten minutes on three servers, while orchestrators and leaders die; LONG=1m for a short one
+	go test -tags processes ./internal/e2e -run '^TestALongTool' -v -count=1 -timeout 60m -args -long=$(LONG)
 
 # Deaths at each point between two effects.
 KILLS ?= 3
