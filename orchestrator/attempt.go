@@ -19,14 +19,22 @@ const inProgressShare = 5
 // paid is the patience for what was paid for: as long as somebody wants it.
 var paid = patience{stays: true}
 
-// handleAttempt runs one attempt, from the delivery of its work to the end.
-func (o *Orchestrator) handleAttempt(ctx context.Context, d protocol.Delivery) {
+// handleAttempt runs one attempt, from the delivery of its work to the end, unless its
+// tenant has its share of the pool. What was begun before is ended in any case.
+func (o *Orchestrator) handleAttempt(ctx context.Context, d protocol.Delivery, s *share) {
 	work, err := protocol.Read[protocol.ModelWork](d.Body())
 	if err != nil || work.Key().Validate() != nil {
 		// The log has it right, and whoever sweeps the chat sends it again.
 		o.fault(ctx, "attempt", work.Key(), errors.Join(errors.New("work cannot be read"), err))
 		o.endDelivery(ctx, d, "attempt", work.Key(), nil)
 		return
+	}
+	if d.Count() == 1 && !o.isStopping() {
+		if !s.admit(work.Tenant, time.Now()) {
+			o.standBack(ctx, d, work, s)
+			return
+		}
+		defer s.release(work.Tenant)
 	}
 	hush := o.speakUp(ctx, d)
 	l := &listener{o: o, key: work.Key(), work: work, poke: make(chan struct{}, 1)}

@@ -37,6 +37,7 @@ type metrics struct {
 	unsnapped    metric.Int64Counter
 	refused      *tally
 	attempts     *tally
+	stoodBack    metric.Int64Counter
 	running      metric.Int64UpDownCounter
 	loads        *tally
 	models       turntrace.Models
@@ -78,6 +79,7 @@ func newMetrics(m metric.Meter) (metrics, error) {
 		unsnapped:    counter("snapshots.skipped", "{snapshot}", "Snapshots not written: too large, or not in time."),
 		refused:      by("kind", counter("requests.refused", "{request}", "Requests answered with an error, by kind.")),
 		attempts:     by("class", counter("attempts", "{attempt}", "Attempts that ended here, by class; ok is an answer.")),
+		stoodBack:    counter("attempts.stood_back", "{attempt}", "Attempts that were put off because their tenant had its share of the pool."),
 		running:      running,
 		loads:        by("from", counter("loads", "{chat}", "States that were read from the log, by how far back.")),
 	}, errors.Join(errs...)

@@ -54,6 +54,7 @@ type Orchestrator struct {
 	heads     *heads
 	snapshots *snapshots
 	requests  slots
+	shares    map[string]*share // of the pools that are asked here
 
 	stopping chan struct{} // closed when the orchestrator is to stop
 	untaking chan struct{} // closed when it takes no more messages
@@ -82,7 +83,7 @@ func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 		cfg: cfg, bus: bus, models: models, log: cfg.Log, metrics: m, tracer: turntrace.New(cfg.Tracer),
 		boxes: newMailboxes(), cache: newCache(cfg.CacheBytes), faults: newFaults(),
 		tools: newRegistry(), agents: &agents{}, manifests: newManifests(), builtIns: builtInManifests(), attempts: newAttempts(), heads: newHeads(),
-		snapshots: newSnapshots(), requests: newSlots(cfg.Requests),
+		snapshots: newSnapshots(), requests: newSlots(cfg.Requests), shares: newShares(cfg.Pools),
 		stopping: make(chan struct{}), untaking: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
 }
@@ -204,9 +205,11 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 		})
 	})
 	for _, pool := range slices.Sorted(maps.Keys(o.cfg.Pools)) {
-		if o.cfg.Pools[pool] == 0 {
+		share, asked := o.shares[pool]
+		if !asked {
 			continue
 		}
+		loops.Go(func() { o.keepFair(taking, working, share) })
 		fetch := func(ctx context.Context, limit int) ([]protocol.Delivery, error) {
 			return o.bus.Work.FetchModel(ctx, pool, limit)
 		}
@@ -214,7 +217,7 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 			o.take(taking, working, "model attempts", newSlots(o.cfg.Pools[pool]), fetch, func(ctx context.Context, d protocol.Delivery, done func()) {
 				busy.Go(func() {
 					defer done()
-					o.handleAttempt(ctx, d)
+					o.handleAttempt(ctx, d, share)
 				})
 			})
 		})

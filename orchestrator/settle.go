@@ -148,7 +148,12 @@ func (o *Orchestrator) put(ctx context.Context, w protocol.Work) (bool, error) {
 	switch w := w.(type) {
 	case protocol.Timer:
 		return false, o.bus.Timers.Set(ctx, w)
-	case protocol.ModelWork, protocol.ToolWork, protocol.ChatWork:
+	case protocol.ModelWork:
+		if s, asked := o.shares[w.Pool]; asked && s.queue(w, time.Now()) {
+			s.poke()
+			return false, nil // it waits here
+		}
+	case protocol.ToolWork, protocol.ChatWork:
 	}
 	return o.bus.Work.Put(ctx, w)
 }

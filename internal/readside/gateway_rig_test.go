@@ -34,8 +34,8 @@ const answers = `
 rules:
   - when: {input: wait}
     answer: [{text: "one moment "}, {pause: 10m}, {text: never}]
-  - when: {input: short}
-    answer: [{pause: 200ms}, {text: done}]
+  - when: {input: long}
+    answer: [{pause: 1s}, {text: done}]
   - answer: [{text: "you said: {{input}}"}]
 `
 

@@ -1,94 +1,16 @@
 package readside_test
 
 import (
-	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/everturn/everturn/client"
 	"github.com/everturn/everturn/gateway"
 	"github.com/everturn/everturn/gateway/problem"
 	"github.com/everturn/everturn/internal/readside"
 	"github.com/everturn/everturn/protocol/transcript"
 )
-
-// slots is how many models are asked at a time in a house where tenants compete.
-const slots = 6
-
-// sends is how many one tenant has ready.
-const sends = 10_000
-
-// The pool of models is a queue for all. A tenant that may fill only a third of it
-// leaves the rest free, however much it sends.
-func TestATenantWithThousandsOfSendsSlowsNoOther(t *testing.T) {
-	t.Parallel()
-	h := build(t, slots)
-	url, _ := h.gate(readside.GatewayConfig{Quotas: gateway.Quotas{OpenTurns: slots / 3}})
-	greedy := h.token("greedy", "token", "")
-	h.until("the token counts", func() bool { return h.ask(greedy, "GET", url+"/v1/chats/x", "").status == http.StatusNotFound })
-
-	alone := h.p99()
-	var queue, accepted, refused atomic.Int64
-	queue.Store(sends)
-	stop := make(chan struct{})
-	var senders sync.WaitGroup
-	for range 50 {
-		senders.Go(func() {
-			for n := queue.Add(-1); n >= 0; n = queue.Add(-1) {
-				chat := fmt.Sprintf("greedy-%d", n)
-				h.ask(greedy, "POST", url+"/v1/chats/"+chat+"/create", "")
-				for h.ask(greedy, "POST", url+"/v1/chats/"+chat+"/send", `{"parts":[{"type":"text","text":"short"}]}`).status != http.StatusOK {
-					refused.Add(1)
-					select {
-					case <-stop:
-						return
-					case <-time.After(100 * time.Millisecond): // sooner than it was told to
-					}
-				}
-				accepted.Add(1)
-			}
-		})
-	}
-	beside := h.p99()
-	close(stop)
-	senders.Wait()
-	t.Logf("p99 of a turn of 200 ms: alone %v, beside %d sends that were accepted and %d that were refused %v",
-		alone, accepted.Load(), refused.Load(), beside)
-	if accepted.Load() < 10 || refused.Load() < 100 || queue.Load() < sends/2 {
-		t.Errorf("%d sends were accepted, %d refused, and %d wait: nobody competes", accepted.Load(), refused.Load(), queue.Load())
-	}
-	// Times depend on what else the machine does; this does not. While a model can be
-	// asked at once, nobody waits for another.
-	if most := h.asked.most(); most >= slots {
-		t.Errorf("%d models were asked at a time, of %d: the other tenant had to wait", most, slots)
-	}
-}
-
-// p99 is how long turns of 200 ms take, one after the other.
-func (h *house) p99() time.Duration {
-	h.Helper()
-	const turns = 30
-	took := make([]time.Duration, turns)
-	polite := client.New(h.connect(), "polite", "")
-	for i := range took {
-		chat, err := polite.Ensure(h.Context(), "")
-		if err != nil {
-			h.Fatal(err)
-		}
-		begun := time.Now()
-		if _, err := polite.Say(h.Context(), chat, "short", func(client.Sight) {}); err != nil {
-			h.Fatal(err)
-		}
-		took[i] = time.Since(begun)
-	}
-	slices.Sort(took)
-	return took[turns-1]
-}
 
 func TestOpenTurnsOfATenantAreCountedWhoeverHasBegunThem(t *testing.T) {
 	t.Parallel()

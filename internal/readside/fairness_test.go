@@ -1,0 +1,160 @@
+package readside_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/everturn/everturn/client"
+	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/internal/readside"
+	"github.com/everturn/everturn/orchestrator"
+	"github.com/everturn/everturn/protocol"
+)
+
+const (
+	// sends is how many one tenant has ready.
+	sends = 10_000
+
+	// slower is how much longer the turns of another tenant may take, in percent.
+	slower = 20
+)
+
+// A pool of models is a queue for all, and nobody has set anything.
+func TestATenantWithThousandsOfSendsSlowsNoOther(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		flood func(h *house) (stop func() string)
+	}{
+		{"over HTTP", (*house).floodGateway},
+		{"on the bus", (*house).floodBus},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := build(t, 0)
+			alone := h.turns()
+			stop := tt.flood(h)
+			h.until("the pool is contended", func() bool { return h.asked.most() >= orchestrator.DefaultConcurrency/2 })
+			beside := h.turns()
+			what := stop()
+			t.Logf("a turn of %v: p50 %v, p99 %v alone; p50 %v, p99 %v beside %s", turnTime, alone.p50(), alone.p99(), beside.p50(), beside.p99(), what)
+			if limit := alone.p99() * (100 + slower) / 100; beside.p99() > limit {
+				t.Errorf("the p99 of the other tenant is %v, more than %v", beside.p99(), limit)
+			}
+		})
+	}
+}
+
+// turnTime is how long the model takes for the input "long".
+const turnTime = time.Second
+
+// floodGateway sends as fast as a gateway takes it.
+func (h *house) floodGateway() (stop func() string) {
+	url, _ := h.gate(readside.GatewayConfig{})
+	greedy := h.token("greedy", "token", "")
+	h.until("the token counts", func() bool { return h.ask(greedy, "GET", url+"/v1/chats/x", "").status == http.StatusNotFound })
+	var queue, accepted, refused atomic.Int64
+	queue.Store(sends)
+	end := make(chan struct{})
+	var senders sync.WaitGroup
+	for range 50 {
+		senders.Go(func() {
+			for n := queue.Add(-1); n >= 0; n = queue.Add(-1) {
+				chat := fmt.Sprintf("greedy-%d", n)
+				h.ask(greedy, "POST", url+"/v1/chats/"+chat+"/create", "")
+				for h.ask(greedy, "POST", url+"/v1/chats/"+chat+"/send", `{"parts":[{"type":"text","text":"long"}]}`).status != http.StatusOK {
+					refused.Add(1)
+					select {
+					case <-end:
+						return
+					case <-time.After(100 * time.Millisecond): // sooner than it was told to
+					}
+				}
+				accepted.Add(1)
+			}
+		})
+	}
+	return func() string {
+		close(end)
+		senders.Wait()
+		return fmt.Sprintf("%d sends that were accepted and %d that were refused", accepted.Load(), refused.Load())
+	}
+}
+
+// floodBus stores all commands at once.
+func (h *house) floodBus() (stop func() string) {
+	nc := h.connect()
+	begun := time.Now()
+	for n := range sends {
+		k := events.Key{Tenant: "greedy", Chat: fmt.Sprintf("greedy-%d", n)}
+		for _, body := range []protocol.Body{
+			protocol.Create{V: protocol.Version}, protocol.Send{V: protocol.Version, Parts: []events.Part{events.Text("long")}},
+		} {
+			encoded, err := json.Marshal(body)
+			if err != nil {
+				h.Fatal(err)
+			}
+			if err := nc.PublishMsg(&nats.Msg{Subject: protocol.CommandSubject(k, string(body.Verb())), Data: encoded}); err != nil {
+				h.Fatal(err)
+			}
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		h.Fatal(err)
+	}
+	return func() string { return fmt.Sprintf("%d sends, stored at once %v before", sends, time.Since(begun)) }
+}
+
+// took is how long turns took, sorted.
+type took []time.Duration
+
+func (t took) p50() time.Duration { return t[len(t)/2] }
+func (t took) p99() time.Duration { return t[len(t)-1] }
+
+// turns runs turns of another tenant, in a few chats at a time.
+func (h *house) turns() took {
+	h.Helper()
+	const chats, each = 3, 8
+	var mu sync.Mutex
+	var all took
+	var running sync.WaitGroup
+	for range chats {
+		polite := client.New(h.connect(), "polite", "")
+		running.Go(func() {
+			for range each {
+				begun := time.Now()
+				if err := oneTurn(h.Context(), polite); err != nil {
+					h.Error(err)
+					return
+				}
+				mu.Lock()
+				all = append(all, time.Since(begun))
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	if len(all) < chats*each {
+		h.FailNow()
+	}
+	slices.Sort(all)
+	return all
+}
+
+func oneTurn(ctx context.Context, c *client.Client) error {
+	chat, err := c.Ensure(ctx, "")
+	if err != nil {
+		return err
+	}
+	_, err = c.Say(ctx, chat, "long", func(client.Sight) {})
+	return err
+}

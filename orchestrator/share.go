@@ -1,0 +1,228 @@
+package orchestrator
+
+import (
+	"sync"
+	"time"
+
+	"github.com/everturn/everturn/protocol"
+)
+
+const (
+	// shareOfFree is how many times the slots that are free a tenant may hold while
+	// others come as well: three times leaves it three quarters of a pool, if nobody
+	// else wants any, and the last quarter to whoever comes next.
+	shareOfFree = 3
+
+	// companyFor is how long a tenant is reckoned with that asked for a model. One that
+	// comes after a longer time may have to wait for the end of an attempt, once.
+	companyFor = 10 * time.Minute
+
+	// offerEvery is how often what waits is offered to whoever has room: another
+	// process may have some, and none of the tenant's work.
+	offerEvery = 250 * time.Millisecond
+
+	// ackSettles is how long work stays away from the queue that was just taken out of
+	// it: before the queue knows that, it holds the same work for there already.
+	ackSettles = 100 * time.Millisecond
+
+	// staleAfter is when work that waits is given up if its chat owes nothing any more.
+	staleAfter = 5 * time.Second
+
+	// maxWaitingWork bounds what a process keeps in mind for a pool. The log owes what
+	// is beyond that: the sweep brings it again.
+	maxWaitingWork = 100_000
+)
+
+// share divides the slots of a pool among tenants, in one process.
+//
+// A tenant may take one more slot while it holds fewer than [shareOfFree] times
+// those that are free; one that is alone takes all. So whoever fills a pool leaves
+// some of it free, the more tenants the less each, and who comes next need not wait
+// until a model has finished. Work that is over the share is taken out of the queue,
+// in which it would stand before that of others, and waits here: it is put back
+// when there is room. Nothing is lost with this list, as the log owes all of it.
+type share struct {
+	slots int
+	wake  chan struct{} // there may be room for what waits
+
+	mu      sync.Mutex
+	inHand  int
+	held    map[string]int // slots, by tenant; no zeros
+	coming  map[string]int // put back since the last look and not seen again
+	onWay   int            // the sum of coming
+	waiting map[string][]waitingWork
+	known   map[string]bool // the subjects of what waits
+	latest  company
+	before  company // the latest of another tenant
+}
+
+// company is a tenant that was there.
+type company struct {
+	tenant string
+	at     time.Time
+}
+
+// waitingWork is an attempt whose tenant has its share.
+type waitingWork struct {
+	work  protocol.ModelWork
+	since time.Time
+	ready time.Time // not to be put back before
+}
+
+func newShares(pools map[string]int) map[string]*share {
+	shares := make(map[string]*share, len(pools))
+	for pool, slots := range pools {
+		if slots > 0 {
+			shares[pool] = newShare(slots)
+		}
+	}
+	return shares
+}
+
+func newShare(slots int) *share {
+	return &share{
+		slots: slots, wake: make(chan struct{}, 1), held: make(map[string]int), coming: make(map[string]int),
+		waiting: make(map[string][]waitingWork), known: make(map[string]bool),
+	}
+}
+
+// admit takes a slot for a tenant, whose caller gives it to release, or says that the
+// tenant has its share.
+func (s *share) admit(tenant string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.see(tenant, now)
+	if s.coming[tenant] > 0 {
+		s.arrived(tenant)
+	}
+	if !s.room(tenant, now) {
+		return false
+	}
+	s.inHand++
+	s.held[tenant]++
+	return true
+}
+
+// release gives a slot back.
+func (s *share) release(tenant string) {
+	s.mu.Lock()
+	s.inHand--
+	if s.held[tenant]--; s.held[tenant] <= 0 {
+		delete(s.held, tenant)
+	}
+	waits := len(s.known) > 0
+	s.mu.Unlock()
+	if waits {
+		s.poke()
+	}
+}
+
+// standBack keeps work that was taken out of the queue because its tenant has its share.
+func (s *share) standBack(w protocol.ModelWork, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	subject := protocol.WorkSubject(w)
+	if s.known[subject] || len(s.known) >= maxWaitingWork {
+		return
+	}
+	s.known[subject] = true
+	// It was in the queue before all that has never been there.
+	s.waiting[w.Tenant] = append([]waitingWork{{w, now, now.Add(ackSettles)}}, s.waiting[w.Tenant]...)
+}
+
+// queue keeps new work if older work of its tenant waits; false means that it may go
+// into the queue at once.
+func (s *share) queue(w protocol.ModelWork, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting[w.Tenant]) == 0 || len(s.known) >= maxWaitingWork {
+		return false
+	}
+	if subject := protocol.WorkSubject(w); !s.known[subject] {
+		s.known[subject] = true
+		s.waiting[w.Tenant] = append(s.waiting[w.Tenant], waitingWork{w, now, now})
+	}
+	return true
+}
+
+// next is the first work that waits of the tenant that holds the fewest slots, of
+// those for which there is room here; of all if anyhow. It waits no more.
+func (s *share) next(now time.Time, anyhow bool) (waitingWork, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	least, found := "", false
+	for tenant, list := range s.waiting {
+		if list[0].ready.After(now) || !anyhow && !s.room(tenant, now) {
+			continue
+		}
+		mine, best := s.held[tenant]+s.coming[tenant], s.held[least]+s.coming[least]
+		if !found || mine < best || mine == best && list[0].since.Before(s.waiting[least][0].since) {
+			least, found = tenant, true
+		}
+	}
+	if !found {
+		return waitingWork{}, false
+	}
+	list := s.waiting[least]
+	w := list[0]
+	if s.waiting[least] = list[1:]; len(list) == 1 {
+		delete(s.waiting, least)
+	}
+	delete(s.known, protocol.WorkSubject(w.work))
+	s.coming[least]++
+	s.onWay++
+	return w, true
+}
+
+// look begins anew to count what is on its way: somebody else may have it.
+func (s *share) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.coming)
+	s.onWay = 0
+}
+
+// gone says that work that next gave does not come back.
+func (s *share) gone(tenant string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.coming[tenant] > 0 {
+		s.arrived(tenant)
+	}
+}
+
+func (s *share) arrived(tenant string) {
+	s.onWay--
+	if s.coming[tenant]--; s.coming[tenant] == 0 {
+		delete(s.coming, tenant)
+	}
+}
+
+// room reports whether a tenant may take one more slot.
+func (s *share) room(tenant string, now time.Time) bool {
+	free := s.slots - s.inHand - s.onWay
+	return free > 0 && (s.alone(tenant, now) || s.held[tenant]+s.coming[tenant] < shareOfFree*free)
+}
+
+func (s *share) see(tenant string, now time.Time) {
+	if s.latest.tenant != tenant {
+		s.before = s.latest
+	}
+	s.latest = company{tenant, now}
+}
+
+// alone reports whether no other tenant was there lately.
+func (s *share) alone(tenant string, now time.Time) bool {
+	other := s.latest
+	if other.tenant == tenant {
+		other = s.before
+	}
+	return other.tenant == "" || now.Sub(other.at) > companyFor
+}
+
+func (s *share) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
