@@ -111,8 +111,9 @@ e2e: ## real processes, killed at bad moments; prints what it took them
 WATCH ?= 15s
 
 .PHONY: watchers
-watchers: ## 500 watchers of 50 running chats, broken off at random, and one that hardly reads; WATCH=60s for longer
+watchers: ## 500 watchers of 50 running chats, broken off at random, and one that hardly reads; WATCH=60s for longer; and tenants beside one with 10,000 sends
 	go test -tags processes ./internal/system -run '^TestManyWatchersUnderLoad$$' -v -count=1 -timeout 20m -args -watch-for=$(WATCH)
+	go test -tags processes ./internal/readside -run '^TestATenantWithThousandsOfSendsSlowsNoOther$$' -v -count=1
 
 .PHONY: index
 index: ## what lists and search cost, and 50 deaths of who keeps them, at 100,000 events; about 5 min

@@ -25,6 +25,7 @@ type metrics struct {
 	givenBack    metric.Int64Counter
 	redispatched metric.Int64Counter
 	sweeps       metric.Int64Counter
+	passed       metric.Int64Counter
 	sweptLate    metric.Int64Counter
 	late         *tally
 	lost         metric.Int64Counter
@@ -67,6 +68,7 @@ func newMetrics(m metric.Meter) (metrics, error) {
 		givenBack:    counter("given_back", "{message}", "Messages given back because they could not be settled now."),
 		redispatched: counter("redispatched", "{work}", "Work that a sweep found missing and stored again."),
 		sweeps:       counter("sweeps", "{chat}", "Chats whose dispatch a sweep repeated."),
+		passed:       counter("commands.passed", "{command}", "Commands handled ahead of a tenant's that has many in the queue."),
 		sweptLate:    counter("sweeps.commands", "{command}", "Commands that a sweep found stored and old."),
 		late:         by("kind", counter("late", "{result}", "Answers and results that came too late and were dropped, by kind.")),
 		lost:         counter("attempts.lost", "{attempt}", "Attempts whose worker went away."),

@@ -54,6 +54,7 @@ type Orchestrator struct {
 	heads     *heads
 	snapshots *snapshots
 	requests  slots
+	line      *line
 	shares    map[string]*share // of the pools that are asked here
 
 	stopping chan struct{} // closed when the orchestrator is to stop
@@ -83,7 +84,7 @@ func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 		cfg: cfg, bus: bus, models: models, log: cfg.Log, metrics: m, tracer: turntrace.New(cfg.Tracer),
 		boxes: newMailboxes(), cache: newCache(cfg.CacheBytes), faults: newFaults(),
 		tools: newRegistry(), agents: &agents{}, manifests: newManifests(), builtIns: builtInManifests(), attempts: newAttempts(), heads: newHeads(),
-		snapshots: newSnapshots(), requests: newSlots(cfg.Requests), shares: newShares(cfg.Pools),
+		snapshots: newSnapshots(), requests: newSlots(cfg.Requests), shares: newShares(cfg.Pools), line: newLine(),
 		stopping: make(chan struct{}), untaking: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
 }
@@ -189,7 +190,7 @@ func (o *Orchestrator) toolsKnown() bool {
 func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.WaitGroup, busy *workers.Group) {
 	var takers sync.WaitGroup
 	takers.Go(func() {
-		o.take(taking, working, "commands", newSlots(o.cfg.Mailboxes), o.bus.Commands.Fetch, o.takeCommand)
+		o.take(taking, working, "commands", newSlots(o.cfg.Mailboxes), o.bus.Commands.Fetch, o.takeInLine)
 	})
 	takers.Go(func() {
 		o.take(taking, working, "timers", newSlots(o.cfg.Timers), o.bus.Timers.FetchDue, func(ctx context.Context, d protocol.Delivery, done func()) {
@@ -231,6 +232,7 @@ func (o *Orchestrator) takeAll(taking, working context.Context, loops *sync.Wait
 	loops.Go(func() { o.keepBuiltIns(taking) })
 	loops.Go(func() { o.sweepChats(taking, working) })
 	loops.Go(func() { o.sweepCommands(taking, working) })
+	loops.Go(func() { o.passTheLine(taking, working) })
 	loops.Go(func() { o.keepOn(taking, "follow the log", o.followHeads) })
 	takers.Wait()
 }

@@ -63,6 +63,7 @@ type Commands interface {
 
 	// First is the chat's first stored command with a sequence of at least
 	// from, by the leader's word, whoever has it in hand; [protocol.ErrNotFound] if none.
+	// With [protocol.Any] as the chat it is that of the whole tenant.
 	First(ctx context.Context, k events.Key, from uint64) (protocol.Stored, error)
 
 	// Oldest is the first stored command of all chats from that sequence on.

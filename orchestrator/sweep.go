@@ -118,7 +118,7 @@ func (o *Orchestrator) sweepOldest(ctx, working context.Context, from uint64) (n
 	o.log.Warn("a command was stored for long and is handled now", "subject", m.Subject, "sequence", m.Sequence)
 	var handled sync.WaitGroup
 	handled.Add(1)
-	o.takeCommand(working, swept{message: m, commands: o.bus.Commands}, handled.Done)
+	o.takeCommand(working, swept{message: m, commands: o.bus.Commands, count: durableFrom}, handled.Done)
 	handled.Wait()
 	return m.Sequence + 1, true
 }
@@ -134,6 +134,7 @@ func (o *Orchestrator) oldest(ctx context.Context, from uint64) (protocol.Stored
 type swept struct {
 	message  protocol.Stored
 	commands Commands
+	count    uint64 // [durableFrom] of one whose deciding may have ended processes
 }
 
 func (s swept) Subject() string          { return s.message.Subject }
@@ -141,9 +142,7 @@ func (s swept) Header(key string) string { return s.message.Get(key) }
 func (s swept) Body() []byte             { return s.message.Body }
 func (s swept) Sequence() uint64         { return s.message.Sequence }
 func (s swept) Stored() time.Time        { return s.message.Time }
-
-// Count is that of a command whose deciding may have ended processes.
-func (s swept) Count() uint64 { return durableFrom }
+func (s swept) Count() uint64            { return s.count }
 
 func (s swept) InProgress(context.Context) error           { return nil }
 func (s swept) Ack(ctx context.Context) error              { return s.commands.Delete(ctx, s.message.Sequence) }

@@ -25,7 +25,8 @@ func (q *Commands) Fetch(ctx context.Context, limit int) ([]protocol.Delivery, e
 }
 
 // First is the chat's first stored command with a sequence of at least from, by
-// the leader's word, or [protocol.ErrNotFound].
+// the leader's word, or [protocol.ErrNotFound]. With [protocol.Any] as the chat it is
+// that of the whole tenant.
 func (q *Commands) First(ctx context.Context, k events.Key, from uint64) (protocol.Stored, error) {
 	return q.c.leader(ctx, CommandsStream, get{Next: protocol.CommandSubject(k, protocol.Any), Sequence: from})
 }

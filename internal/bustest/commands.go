@@ -113,6 +113,24 @@ func Commands(t *testing.T, r Rig) {
 				b.ack(d)
 			}
 		}},
+		{"the first stored command of a tenant is known, among those of others", func(b *bench) {
+			k := b.key("a")
+			other := events.Key{Tenant: k.Tenant + "-other", Chat: "b"}
+			b.publish(k, "send")
+			want := b.publish(other, "send")
+			b.publish(k, "rename")
+			whole := events.Key{Tenant: other.Tenant, Chat: protocol.Any}
+			m, err := b.Commands.First(b.ctx, whole, 0)
+			b.must(err)
+			if m.Sequence != want || m.Subject != protocol.CommandSubject(other, "send") {
+				b.Errorf("got %d on %s, want %d", m.Sequence, m.Subject, want)
+			}
+			_, err = b.Commands.First(b.ctx, whole, want+1)
+			b.want(err, protocol.ErrNotFound)
+			for _, d := range b.take(b.Commands.Fetch, 3) {
+				b.ack(d)
+			}
+		}},
 		{"an acknowledged command is stored no more", func(b *bench) {
 			k := b.key("a")
 			b.publish(k, "send")
