@@ -36,6 +36,8 @@ rules:
     answer: [{text: "one moment "}, {pause: 10m}, {text: never}]
   - when: {input: long}
     answer: [{pause: 1s}, {text: done}]
+  - when: {input: heavy}
+    answer: [{pause: 3s}, {text: done}]
   - answer: [{text: "you said: {{input}}"}]
 `
 
