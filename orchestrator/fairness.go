@@ -27,7 +27,7 @@ func (o *Orchestrator) keepFair(ctx, working context.Context, s *share) {
 		select {
 		case <-s.wake:
 		case <-ticker.C:
-			s.look()
+			s.look(time.Now())
 			for range max(s.slots/(shareOfFree+1), 1) { // whoever has room elsewhere
 				if !o.putBack(working, s, true) {
 					break
@@ -66,4 +66,11 @@ func (o *Orchestrator) putBack(ctx context.Context, s *share, anyhow bool) bool 
 		s.gone(w.Tenant)
 	}
 	return true
+}
+
+// mayWait reports whether work that is not stored may wait for its tenant's share.
+func (o *Orchestrator) mayWait(w protocol.Work) bool {
+	attempt, ok := w.(protocol.ModelWork)
+	s := o.shares[attempt.Pool]
+	return ok && s != nil && s.mayWait(attempt.Tenant)
 }

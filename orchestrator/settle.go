@@ -127,15 +127,16 @@ func (o *Orchestrator) dispatch(ctx context.Context, s chat.State, p patience) e
 	}
 }
 
-// dispatchOnce gives how much of the work was not stored before. Timers do not
-// tell, and word to other chats is asked for again and again as long as it is owed.
+// dispatchOnce gives how much of the work was missing. Timers do not tell, word to
+// other chats is asked for again and again as long as it is owed, and an attempt may
+// wait in another process for its tenant's share.
 func (o *Orchestrator) dispatchOnce(ctx context.Context, owed []protocol.Work) (stored int, err error) {
 	for _, w := range owed {
 		isNew, err := o.put(ctx, w)
 		if err != nil {
 			return stored, err
 		}
-		if isNew && w.Kind() != protocol.OwesChat {
+		if isNew && w.Kind() != protocol.OwesChat && !o.mayWait(w) {
 			stored++
 		}
 	}

@@ -28,6 +28,10 @@ const (
 	// staleAfter is when work that waits is given up if its chat owes nothing any more.
 	staleAfter = 5 * time.Second
 
+	// waitsFor is how long after a tenant had its share some of its work may still wait
+	// in another process.
+	waitsFor = 2 * time.Minute
+
 	// maxWaitingWork bounds what a process keeps in mind for a pool. The log owes what
 	// is beyond that: the sweep brings it again.
 	maxWaitingWork = 100_000
@@ -51,7 +55,8 @@ type share struct {
 	coming  map[string]int // put back since the last look and not seen again
 	onWay   int            // the sum of coming
 	waiting map[string][]waitingWork
-	known   map[string]bool // the subjects of what waits
+	known   map[string]bool      // the subjects of what waits
+	stood   map[string]time.Time // when work of a tenant stood back last
 	latest  company
 	before  company // the latest of another tenant
 }
@@ -82,7 +87,7 @@ func newShares(pools map[string]int) map[string]*share {
 func newShare(slots int) *share {
 	return &share{
 		slots: slots, wake: make(chan struct{}, 1), held: make(map[string]int), coming: make(map[string]int),
-		waiting: make(map[string][]waitingWork), known: make(map[string]bool),
+		waiting: make(map[string][]waitingWork), known: make(map[string]bool), stood: make(map[string]time.Time),
 	}
 }
 
@@ -121,6 +126,7 @@ func (s *share) release(tenant string) {
 func (s *share) standBack(w protocol.ModelWork, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.stood[w.Tenant] = now
 	subject := protocol.WorkSubject(w)
 	if s.known[subject] || len(s.known) >= maxWaitingWork {
 		return
@@ -174,10 +180,23 @@ func (s *share) next(now time.Time, anyhow bool) (waitingWork, bool) {
 	return w, true
 }
 
-// look begins anew to count what is on its way: somebody else may have it.
-func (s *share) look() {
+// mayWait reports whether new work of a tenant may wait in some process for its share.
+func (s *share) mayWait(tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	_, lately := s.stood[tenant]
+	return lately
+}
+
+// look begins anew to count what is on its way: somebody else may have it.
+func (s *share) look(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for tenant, at := range s.stood {
+		if now.Sub(at) > waitsFor && len(s.waiting[tenant]) == 0 {
+			delete(s.stood, tenant)
+		}
+	}
 	clear(s.coming)
 	s.onWay = 0
 }
