@@ -1,0 +1,35 @@
+package mcp_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/everturn/everturn/toolrunner/mcp"
+)
+
+// A server that is a program runs as commands do, and may not more than the file says.
+func TestAServerRunsInASandbox(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		write bool
+		file  func(workspace string) string
+		want  int // lines that it could write
+	}{
+		{"and writes nothing", false, func(w string) string { return filepath.Join(w, "effects") }, 0},
+		{"and writes in its folder if it may", true, func(w string) string { return filepath.Join(w, "effects") }, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			workspace := t.TempDir()
+			effects := tt.file(workspace)
+			r := serveWith(t, mcp.Config{Launcher: launcher, Workspace: workspace, Times: quick()}, map[string]entry{
+				"held": fakeServer(t, nil, entry{"write": tt.write, "env": map[string]string{"FAKE_EFFECTS": effects, "FAKE_LENIENT": "1"}}),
+			})
+			r.wantText("held__echo", `{"text":"in here"}`, "in here under key-1")
+			if got := lines(t, effects); len(got) != tt.want {
+				t.Errorf("it wrote %q", got)
+			}
+		})
+	}
+}
