@@ -20,6 +20,7 @@ import (
 	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/declared"
+	"github.com/everturn/everturn/toolrunner/mcp"
 	"github.com/everturn/everturn/toolrunner/tools"
 )
 
@@ -29,6 +30,7 @@ type everythingFlags struct {
 	cli.MetricsFlags
 	tools.CommandConfig
 	declared.Files
+	mcp.Flags
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
 	Write     bool   `default:"true" negatable:"" help:"Also offer write_file, edit_file, move_file and delete_file, which change files of that folder: each call waits until somebody approves it, unless the chat's mode is full. --no-write if not."`
@@ -79,6 +81,13 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	}
 	tooling = append(tooling, own...)
 	log := s.log.Logger(s.stderr)
+	if err := f.Flags.Validate(); err != nil {
+		return nil, errors.Join(cli.Exit(cli.ExitUsage, err), workspace.Close())
+	}
+	servers, foreign, err := f.Flags.Open(ctx, s.launcher, f.Workspace, f.Sandbox, log)
+	if err != nil {
+		return nil, errors.Join(err, workspace.Close())
+	}
 	meter, stopMeter, err := f.Meter(ctx)
 	if err != nil {
 		return nil, errors.Join(err, workspace.Close())
@@ -108,7 +117,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 		})
 	})
 	e.run(ctx, server, "toolrunner", func(nc *nats.Conn) error {
-		cfg := toolrunner.Config{Log: log, Meter: meter, Tracer: tracer, Offered: sync.OnceFunc(func() { close(offered) })}
+		cfg := toolrunner.Config{Log: log, Meter: meter, Tracer: tracer, Sources: servers, Offered: sync.OnceFunc(func() { close(offered) })}
 		return parts.RunTools(ctx, nc, cfg, tooling)
 	})
 	if web != nil {
@@ -120,7 +129,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	case <-e.ended:
 		return nil, e.stop()
 	}
-	if err := forgetOthers(inFront, server, tooling); err != nil && inFront.Err() == nil {
+	if err := forgetOthers(inFront, server, tooling, foreign); err != nil && inFront.Err() == nil {
 		return nil, errors.Join(err, e.stop())
 	}
 	return e, nil

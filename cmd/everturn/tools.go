@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/nats-io/nats.go"
@@ -124,8 +125,9 @@ func forget(ctx context.Context, kept *streams.Tools, gone []protocol.ToolEntry)
 
 // forgetOthers takes the tools of the own group off the list that this process does not
 // have: it was started with others before. Runners of one group have the same tools, so
-// nobody else has them either.
-func forgetOthers(ctx context.Context, server *embedded.Server, own []toolrunner.Tool) error {
+// nobody else has them either. Tools whose names begin with one of foreign belong to
+// servers that may not have named theirs yet.
+func forgetOthers(ctx context.Context, server *embedded.Server, own []toolrunner.Tool, foreign []string) error {
 	nc, err := server.Connect("everturn")
 	if err != nil {
 		return err
@@ -134,7 +136,8 @@ func forgetOthers(ctx context.Context, server *embedded.Server, own []toolrunner
 	return withTools(ctx, nc, streams.Options{}, func(ctx context.Context, kept *streams.Tools, all []protocol.ToolEntry) error {
 		return forget(ctx, kept, slices.DeleteFunc(all, func(e protocol.ToolEntry) bool {
 			return e.Manifest.Group != toolrunner.DefaultGroup ||
-				slices.ContainsFunc(own, func(t toolrunner.Tool) bool { return t.Manifest().Name == e.Manifest.Name })
+				slices.ContainsFunc(own, func(t toolrunner.Tool) bool { return t.Manifest().Name == e.Manifest.Name }) ||
+				slices.ContainsFunc(foreign, func(beginning string) bool { return strings.HasPrefix(e.Manifest.Name, beginning) })
 		}))
 	})
 }

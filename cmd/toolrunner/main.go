@@ -11,6 +11,7 @@ import (
 	"github.com/everturn/everturn/internal/parts"
 	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/declared"
+	"github.com/everturn/everturn/toolrunner/mcp"
 	"github.com/everturn/everturn/toolrunner/sandbox"
 	"github.com/everturn/everturn/toolrunner/tools"
 )
@@ -33,6 +34,7 @@ type grammar struct {
 	toolrunner.Config
 	tools.CommandConfig
 	declared.Files
+	mcp.Flags
 
 	Workspace string `type:"existingdir" default:"." help:"Folder the file tools may read. Nothing outside of it can be reached."`
 	Write     bool   `help:"Also offer write_file, edit_file, move_file and delete_file, which change files of that folder: each call waits until somebody approves it, unless the chat's mode is full."`
@@ -73,6 +75,9 @@ func run(ctx context.Context, launcher sandbox.Launcher, args []string, stdout, 
 	offered = append(offered, own...)
 	return g.Serve(ctx, name, stderr, func(r cli.Running) error {
 		g.Config.Log, g.Config.Meter, g.Config.Tracer = r.Log, r.Meter, r.Tracer
+		if g.Sources, _, err = g.Flags.Open(ctx, launcher, g.Workspace, g.Sandbox, r.Log); err != nil {
+			return err
+		}
 		return parts.Domain(g.JSDomain).RunTools(ctx, r.NATS, g.Config, offered)
 	})
 }
