@@ -198,6 +198,11 @@ npmclients: ## clients of OpenAI's API from npm, against a gateway; needs node a
 	npm ci --prefix internal/npmclients --ignore-scripts --no-audit --no-fund
 	go test -tags processes ./internal/npmclients -run '^TestClients' -v -count=1 -timeout 20m
 
+.PHONY: mcpservers
+mcpservers: ## MCP servers from npm through whole turns, and killed; needs node and npm
+	npm ci --prefix internal/mcpservers --ignore-scripts --no-audit --no-fund
+	go test -tags processes ./internal/mcpservers -v -count=1 -timeout 20m
+
 .PHONY: runners
 runners: ## runners in Node.js, Go and, where its client is, Python share a group, and one is killed; needs node and npm
 	npm ci --prefix examples/node --ignore-scripts --no-audit --no-fund
