@@ -74,8 +74,10 @@ func (c checker) choices(e entry) {
 	if e.Sandbox != "" && e.Sandbox != "on" && e.Sandbox != sandboxOff {
 		c.wrong("sandbox", "want on or off")
 	}
-	if f := Format(e.Format); f != "" && f != FormatText && f != FormatJSON {
-		c.wrong("format", "want text or json")
+	switch Format(e.Format) {
+	case "", FormatText, FormatJSON, FormatParts:
+	default:
+		c.wrong("format", "want text, json or parts")
 	}
 }
 

@@ -85,8 +85,9 @@ type Format string
 
 // Formats.
 const (
-	FormatText Format = "text" // any bytes
-	FormatJSON Format = "json" // one value
+	FormatText  Format = "text"  // any bytes
+	FormatJSON  Format = "json"  // one value
+	FormatParts Format = "parts" // a list of texts, images, files, links and data, as JSON
 )
 
 // Defaults and limits of what is kept of a program's output.

@@ -64,10 +64,8 @@ func (p place) write(name, content string, mode os.FileMode) string {
 func (p place) script(script string, keys ...string) declared.Program {
 	p.Helper()
 	p.write("program", "#!/bin/sh\n"+script+"\n", 0o755)
-	lines := append([]string{
-		"tools:", "  - name: program", "    description: A program.", "    command: [./program]", "    schema: {type: object}",
-	}, keys...)
-	path := p.write("tools.yaml", strings.Join(lines, "\n    ")+"\n", 0o600)
+	lines := append([]string{"tools:", "  - name: program", "description: A program.", "command: [./program]", "schema: {type: object}"}, keys...)
+	path := p.write("tools.yaml", lines[0]+"\n"+strings.Join(lines[1:], "\n    ")+"\n", 0o600)
 	programs, err := declared.Load(path)
 	if err != nil {
 		p.Fatal(err)

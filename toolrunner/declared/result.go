@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -51,41 +50,30 @@ func (e ended) outcome() (toolrunner.Output, error) {
 	case e.Exit != 0:
 		return toolrunner.Output{Text: e.report(fmt.Sprintf("exit code %d", e.Exit)), IsError: true}, nil
 	}
-	return e.success()
+	return e.success(), nil
 }
 
 // success is the result of a program that has ended well, if it is one.
-func (e ended) success() (toolrunner.Output, error) {
+func (e ended) success() toolrunner.Output {
 	switch {
-	case e.format == FormatJSON && e.dropped > 0:
-		return e.misshapen(fmt.Sprintf("is too long to be read as JSON: %d bytes of it were dropped", e.dropped)), nil
-	case e.format == FormatJSON:
-		if wrong := notJSON(e.output); wrong != "" {
-			return e.misshapen("is not the JSON that it should be: " + wrong), nil
+	case e.format == FormatText && strings.ContainsRune(e.output, 0):
+		return noText(e.tool, e.output, e.dropped)
+	case e.format == FormatText:
+		return toolrunner.Output{Text: e.output}
+	case e.dropped > 0:
+		return e.misshapen(fmt.Sprintf("is too long to be read as JSON: %d bytes of it were dropped", e.dropped))
+	case e.format == FormatParts:
+		text, others, err := parts(e.output)
+		if err != nil {
+			return e.misshapen("is not the list of parts that it should be: " + err.Error())
 		}
-		return toolrunner.Output{Text: strings.TrimSpace(e.output)}, nil
-	case strings.ContainsRune(e.output, 0):
-		kind := http.DetectContentType([]byte(e.output))
-		return toolrunner.Output{
-			Text:      fmt.Sprintf("[The output is not text: %d bytes, %s. It is kept for people.]", int64(len(e.output))+e.dropped, kind),
-			Artifacts: []toolrunner.Artifact{{Title: e.tool, Type: mediaType(kind), Content: []byte(e.output)}},
-		}, nil
+		return toolrunner.Output{Text: text, Parts: others}
 	}
-	return toolrunner.Output{Text: e.output}, nil
-}
-
-// notJSON says why a text is not one value of JSON, or nothing.
-func notJSON(text string) string {
 	var value json.RawMessage
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return err.Error()
+	if err := json.Unmarshal([]byte(e.output), &value); err != nil {
+		return e.misshapen("is not the JSON that it should be: " + err.Error())
 	}
-	return ""
-}
-
-func mediaType(kind string) string {
-	kind, _, _ = strings.Cut(kind, ";")
-	return kind
+	return toolrunner.Output{Text: strings.TrimSpace(e.output)}
 }
 
 // misshapen is the result of a program that has done its work and cannot say so.
