@@ -17,6 +17,7 @@ import (
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/yamlfile"
 	"github.com/everturn/everturn/protocol"
+	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/sandbox"
 )
 
@@ -201,15 +202,12 @@ func (c checker) environment(e entry) (list []string) {
 	return list
 }
 
-// ours is how the variables begin that tell a program about its call.
-const ours = "EVERTURN_"
-
 func validateVariable(name string) error {
 	switch {
 	case !variable.MatchString(name):
 		return errors.New("want the name of a variable, of letters, digits and _")
-	case strings.HasPrefix(name, ours):
-		return fmt.Errorf("%s: variables that begin with %s are those of the call", name, ours)
+	case strings.HasPrefix(name, toolrunner.VariablePrefix):
+		return fmt.Errorf("%s: variables that begin with %s are those of the call", name, toolrunner.VariablePrefix)
 	}
 	return nil
 }

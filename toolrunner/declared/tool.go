@@ -17,16 +17,6 @@ import (
 	"github.com/everturn/everturn/toolrunner/sandbox"
 )
 
-// Variables that tell a program about its call.
-const (
-	variableKey    = ours + "IDEMPOTENCY_KEY" // the same whenever this call runs again, and no other has it
-	variableTenant = ours + "TENANT"
-	variableChat   = ours + "CHAT"
-	variableCall   = ours + "CALL"
-	variableTool   = ours + "TOOL"
-	variableGrants = ours + "GRANTS" // what the call was granted, a line each
-)
-
 // GrantNetwork is the permission that gives a call the network of its runner's host,
 // whose program has none else.
 const GrantNetwork = "network"
@@ -60,7 +50,7 @@ func (t *tool) Run(ctx context.Context, c toolrunner.Call) (toolrunner.Output, e
 	result, err := t.box.Run(ctx, sandbox.Command{
 		Argv: t.Command, Read: append(slices.Clone(t.Read), t.ownFolders()...), Folder: t.Directory,
 		Network: t.Network || slices.Contains(c.Permissions.Grants, GrantNetwork), ReadOnly: t.Program.Manifest.ReadOnly,
-		Environment: slices.Concat(t.Environment, t.passed, t.about(c)), Input: input, Output: output, Errors: said,
+		Environment: slices.Concat(t.Environment, t.passed, c.Environment()), Input: input, Output: output, Errors: said,
 	})
 	fed()
 	e := ended{Result: result, tool: t.Program.Manifest.Name, err: err, format: t.Format}
@@ -79,14 +69,6 @@ func (t *tool) ownFolders() []string {
 		return nil
 	}
 	return []string{t.Directory}
-}
-
-// about is what a program can know of its call.
-func (t *tool) about(c toolrunner.Call) []string {
-	return []string{
-		variableKey + "=" + c.Key, variableTenant + "=" + c.Chat.Tenant, variableChat + "=" + c.Chat.Chat, variableCall + "=" + c.ID.String(),
-		variableTool + "=" + t.Program.Manifest.Name, variableGrants + "=" + strings.Join(c.Permissions.Grants, "\n"),
-	}
 }
 
 // feed gives the end of a pipe from which text can be read. The function it gives ends

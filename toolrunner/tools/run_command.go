@@ -157,6 +157,7 @@ var errCommandTime = errors.New("the command took too long")
 // its time was over has a result like any other: what happened is known. One
 // whose call is not wanted any more gives the error of ctx.
 func run(ctx context.Context, box *sandbox.Sandbox, c toolrunner.Call, command sandbox.Command, limit time.Duration) (toolrunner.Output, error) {
+	command.Environment = c.Environment()
 	command.Network = slices.Contains(c.Permissions.Grants, GrantNetwork)
 	out, follower := capture.NewOutput(maxOutputHeadBytes, maxOutputTailBytes), capture.Follow(c.Progress)
 	command.Output = io.MultiWriter(out, follower)
