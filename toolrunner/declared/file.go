@@ -144,10 +144,11 @@ func Parse(path string, source []byte, taken ...string) ([]Program, error) {
 	return programs, nil
 }
 
-// manifest is what the model and orchestrators get to know of a tool.
+// manifest is what the model and orchestrators get to know of a tool. What changes nothing
+// may run again.
 func (e entry) manifest(schema json.RawMessage, timeout time.Duration) protocol.Manifest {
 	return protocol.Manifest{
-		Name: e.Name, Description: e.Description, Schema: schema, ReadOnly: e.ReadOnly, Idempotent: e.Idempotent,
+		Name: e.Name, Description: e.Description, Schema: schema, ReadOnly: e.ReadOnly, Idempotent: e.Idempotent || e.ReadOnly,
 		Exclusive: e.Exclusive, StopAfter: e.StopAfter, Parallel: e.Parallel, Policy: e.Policy, TimeoutMS: timeout.Milliseconds(),
 	}
 }

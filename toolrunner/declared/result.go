@@ -97,5 +97,5 @@ func (e ended) report(how string) string {
 		}
 		b.WriteString("[standard error:]\n" + e.said)
 	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -56,9 +56,9 @@ func TestTheEndOfAProgramIsTheResult(t *testing.T) {
 		{"two lists", `echo '[] []'`, []string{"format: parts"}, "something follows the list", true, nil},
 		{"too many bytes that are no text", `head -c 2000 /dev/zero`, []string{"output: {kept_bytes: 1000}"}, "It is not kept: ", false, nil},
 		{"more JSON than is kept", `echo "\"$(printf %2000s x)\""`, []string{asJSON, "output: {kept_bytes: 1000}"}, "is too long to be read as JSON", true, nil},
-		{"an exit code", `echo so far; echo why >&2; exit 3`, nil, "\nso far\n[standard error:]\nwhy\n", true, nil},
+		{"an exit code", `echo so far; echo why >&2; exit 3`, nil, "\nso far\n[standard error:]\nwhy", true, nil},
 		{"an exit code, told first", `exit 3`, nil, "[exit code 3 after ", true, nil},
-		{"the code of who cannot tell", `echo sent; exit 75`, nil, "\nsent\n", false, toolrunner.ErrOutcomeUnknown},
+		{"the code of who cannot tell", `echo sent; exit 75`, nil, "\nsent", false, toolrunner.ErrOutcomeUnknown},
 		{"a signal", `echo sent; kill -KILL $$`, nil, "[ended by SIGKILL after ", false, toolrunner.ErrOutcomeUnknown},
 		{"a folder of its own", `pwd`, []string{"directory: ."}, "/tools\n", false, nil},
 	} {
@@ -183,9 +183,9 @@ func TestNoPipeHoldsACallUp(t *testing.T) {
 func TestACallThatIsNotWantedEndsItsProgram(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, script, want string }{
-		{"it ends when told to", `trap 'echo told; exit 0' TERM; echo begun >&2; while :; do sleep 0.05; done`, "told\n"},
-		{"it ignores that", `trap '' TERM; echo so far; echo begun >&2; while :; do sleep 1; done`, "so far\n"},
-		{"its children ignore that", `(trap '' TERM; while :; do sleep 1; done) & echo so far; echo begun >&2; wait`, "so far\n"},
+		{"it ends when told to", `trap 'echo told; exit 0' TERM; echo begun >&2; while :; do sleep 0.05; done`, "\ntold\n[standard error:]\nbegun"},
+		{"it ignores that", `trap '' TERM; echo so far; echo begun >&2; while :; do sleep 1; done`, "\nso far\n[standard error:]\nbegun"},
+		{"its children ignore that", `(trap '' TERM; while :; do sleep 1; done) & echo so far; echo begun >&2; wait`, "\nso far\n[standard error:]\nbegun"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
