@@ -199,6 +199,7 @@ func (f *fold) event(e events.Event) {
 		f.question(e.Call, func(q *Question) { q.Held, q.Due, q.LeftMS = e.Held, e.Due, e.LeftMS })
 	case events.QuestionAnswered:
 		f.question(e.Call, func(q *Question) { q.Answers, q.Expired, q.By = e.Answers, e.Expired, e.By })
+		f.call(e.Call, func(c *Call) { c.Status = CallStarted }) // its result, which may follow at once, says more
 	}
 }
 

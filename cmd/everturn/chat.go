@@ -80,10 +80,11 @@ type talk struct {
 
 	attached []events.Part // go along with the next line
 	lines    <-chan line
-	held     *heldLine        // read while a turn ran that it does not concern
-	said     []protocol.Reply // inputs of this talk whose turns are to be shown, besides the one that is
-	rev      uint64           // of the newest commit that was shown
-	asking   *asking          // what the model asks; the next lines answer it
+	held     *heldLine              // read while a turn ran that it does not concern
+	said     []protocol.Reply       // inputs of this talk whose turns are to be shown, besides the one that is
+	rev      uint64                 // of the newest commit that was shown
+	later    []events.QuestionAsked // what other calls ask, after that
+	asking   *asking                // what the model asks; the next lines answer it
 
 	approving approving // calls that wait for a yes; the next line answers the first
 

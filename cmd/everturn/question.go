@@ -100,6 +100,9 @@ func (t *talk) notice(ctx context.Context, s client.Sight) {
 		if e, ok := e.(events.QuestionAsked); ok {
 			t.asks(ctx, e)
 		}
+		if e, ok := e.(events.QuestionAnswered); ok {
+			t.settled(ctx, e.Call)
+		}
 		if e, ok := e.(events.ActionRequested); ok {
 			t.acting = e.Calls
 			for _, call := range e.Calls {
@@ -108,10 +111,26 @@ func (t *talk) notice(ctx context.Context, s client.Sight) {
 		}
 		if e, ok := e.(events.ToolCompleted); ok {
 			t.acting = slices.DeleteFunc(slices.Clone(t.acting), func(c events.CallID) bool { return c == e.Call })
-			if t.asking != nil && t.asking.call == e.Call {
-				t.asking = nil
-			}
+			t.settled(ctx, e.Call)
 		}
+	}
+}
+
+// settled is told of a call that asks nothing any more: the next one may.
+func (t *talk) settled(ctx context.Context, call events.CallID) {
+	t.later = slices.DeleteFunc(t.later, func(e events.QuestionAsked) bool { return e.Call == call })
+	if t.asking != nil && t.asking.call == call {
+		t.asking = nil
+	}
+	t.next(ctx)
+}
+
+// next begins to ask what calls that ran at once have asked meanwhile.
+func (t *talk) next(ctx context.Context) {
+	if t.asking == nil && len(t.later) > 0 {
+		e := t.later[0]
+		t.later = t.later[1:]
+		t.asks(ctx, e)
 	}
 }
 
@@ -119,6 +138,10 @@ func (t *talk) notice(ctx context.Context, s client.Sight) {
 func (t *talk) asks(ctx context.Context, e events.QuestionAsked) {
 	if t.asking != nil && t.asking.call == e.Call {
 		return // whoever came late was told of it already
+	}
+	if t.asking != nil {
+		t.later = append(t.later, e)
+		return
 	}
 	t.asking = &asking{call: e.Call, questions: e.Questions}
 	if t.person {
@@ -160,7 +183,10 @@ func (t *talk) answer(ctx context.Context, text string) error {
 	_, err := t.client.Answer(ctx, t.chat, a.call, a.answers...)
 	if rejected, ok := errors.AsType[*client.RejectedError](err); ok {
 		fmt.Fprintln(t.s.stderr, "everturn:", events.VisibleText(rejected.Error())) // somebody else was quicker, or the time was over
-		return nil
+		err = nil
+	}
+	if err == nil {
+		t.next(ctx)
 	}
 	return err
 }

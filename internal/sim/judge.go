@@ -101,6 +101,7 @@ func (r *run) judge() {
 		r.judgeCommand(p)
 	}
 	r.judgeEffects()
+	r.judgeAnswers()
 	r.judgeRequests()
 	if dead := r.server.Dead(); len(dead) > 0 && r.deaths < deathsPerCommand {
 		r.breaks("command %s of %s was set aside, and no more than %d processes died: %s", dead[0].Command, dead[0].Key, r.deaths, dead[0].Why)

@@ -49,10 +49,13 @@ type ledger struct {
 	bad   bool
 	lines []*effect
 	runs  map[string]int // by idempotency key
+
+	replies map[hearing]toolrunner.Reply
+	torn    []string // what a call was told that it should not have been
 }
 
 func newLedger(seed uint64, bad bool) *ledger {
-	return &ledger{seed: seed, bad: bad, runs: map[string]int{}}
+	return &ledger{seed: seed, bad: bad, runs: map[string]int{}, replies: map[hearing]toolrunner.Reply{}}
 }
 
 // behave ends all misbehaviour of tools.
@@ -144,6 +147,9 @@ func (w *world) act(ctx context.Context, p *membus.Process, name string, c toolr
 		case 5:
 			return toolrunner.Output{}, errors.New("it did not work")
 		}
+	}
+	if err := w.consult(ctx, p, c); err != nil {
+		return toolrunner.Output{}, err
 	}
 	longest := pick(draw, 1, 50, 50, 3000)
 	if !pause(ctx, time.Duration(draw.IntN(longest))*time.Millisecond) {
