@@ -136,6 +136,11 @@ func (b *toolbox) all() []toolrunner.Tool {
 		}),
 		// Must not run twice.
 		tool(protocol.Manifest{Name: "effect", Schema: json.RawMessage(oneText), TimeoutMS: effectTimeout.Milliseconds()}, text),
+		// Ask a person, and say what they were answered: one may run again, one must not.
+		tool(protocol.Manifest{
+			Name: "consult", Schema: json.RawMessage(noParameters), Idempotent: true, TimeoutMS: effectTimeout.Milliseconds(),
+		}, consult),
+		tool(protocol.Manifest{Name: "consult_once", Schema: json.RawMessage(noParameters), TimeoutMS: effectTimeout.Milliseconds()}, consult),
 		// May run again under the same key.
 		tool(protocol.Manifest{
 			Name: "repeatable", Schema: json.RawMessage(oneText), Idempotent: true, TimeoutMS: effectTimeout.Milliseconds(),
