@@ -134,7 +134,7 @@ func TestARunningCallIsAnsweredAndGoesOn(t *testing.T) {
 // interruptTakes is how long an interrupt may take, with time for a busy machine.
 const interruptTakes = 10 * time.Second
 
-// Whoever dies while a person is asked, the person is asked once: a call that may run
+// Whoever goes away while a person is asked, the person is asked once: a call that may run
 // again is given the answer that is there, and one that must not is unknown.
 //
 // Rules: S8, S14.
