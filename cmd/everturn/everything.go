@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type everythingFlags struct {
 	models.Source
 	cli.MetricsFlags
 	tools.CommandConfig
+	tools.FetchConfig
 	declared.Files
 	mcp.Flags
 
@@ -74,7 +76,11 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	if err != nil {
 		return nil, errors.Join(err, workspace.Close())
 	}
-	tooling = append(tooling, commands...)
+	fetching, err := f.FetchConfig.Open()
+	if err != nil {
+		return nil, errors.Join(err, workspace.Close())
+	}
+	tooling = slices.Concat(tooling, commands, fetching)
 	own, err := f.Files.Open(ctx, s.launcher, tooling, declared.Options{Workspace: f.Workspace, Off: f.Off()})
 	if err != nil {
 		return nil, errors.Join(misdeclared(err), workspace.Close())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/everturn/everturn/internal/cli"
@@ -33,6 +34,7 @@ type grammar struct {
 	cli.Service
 	toolrunner.Config
 	tools.CommandConfig
+	tools.FetchConfig
 	declared.Files
 	mcp.Flags
 
@@ -64,7 +66,11 @@ func run(ctx context.Context, launcher sandbox.Launcher, args []string, stdout, 
 	if err != nil {
 		return err
 	}
-	offered = append(offered, commands...)
+	fetching, err := g.FetchConfig.Open()
+	if err != nil {
+		return err
+	}
+	offered = slices.Concat(offered, commands, fetching)
 	own, err := g.Files.Open(ctx, launcher, offered, declared.Options{Workspace: g.Workspace, Off: g.Off()})
 	if bad, ok := errors.AsType[*declared.FileError](err); ok {
 		return cli.Exit(cli.ExitUsage, bad)

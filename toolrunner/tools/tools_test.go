@@ -437,5 +437,5 @@ func TestWait(t *testing.T) {
 // Tools know the runner they are made for, and nothing that is stored or sent.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	deptest.OnlyOurs(t, deptest.Ours("events", "internal/picture", "model", "protocol", "toolrunner", "toolrunner/capture", "toolrunner/sandbox")...)
+	deptest.OnlyOurs(t, deptest.Ours("events", "internal/picture", "model", "protocol", "toolrunner", "toolrunner/capture", "toolrunner/sandbox", "toolrunner/web")...)
 }

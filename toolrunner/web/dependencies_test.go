@@ -1,0 +1,13 @@
+package web_test
+
+import (
+	"testing"
+
+	"github.com/everturn/everturn/internal/deptest"
+)
+
+// Who gets pages knows nothing of chats.
+func TestDependencies(t *testing.T) {
+	t.Parallel()
+	deptest.OnlyOurs(t)
+}
