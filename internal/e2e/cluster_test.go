@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 func build(dir string) error {
 	for name, of := range map[string]string{
 		"everturn": "../../cmd/everturn", "orchestrator": "../../cmd/orchestrator", "toolrunner": "../../cmd/toolrunner",
-		"testrunner":  "./testrunner",
+		"testrunner": "./testrunner", "testpayer": "./testpayer",
 		"nats-server": "github.com/nats-io/nats-server/v2", // in the version that we are tested with
 	} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, name), of)

@@ -178,6 +178,7 @@ func (l *effectTable) add(list []purchased) {
 		case events.ToolUnknown:
 			c.unknown++
 			c.unknownPaid += p.effects
+		default: // has been reported
 		}
 	}
 	l.mu.Lock()
