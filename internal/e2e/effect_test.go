@@ -95,11 +95,8 @@ func (r *effectRig) dies(victim, moment string, round int, paying []payer) {
 			r.restart(theOther)
 		}
 	}
-	for i := range who {
-		if round%2 == 1 {
-			i = len(who) - 1 - i
-		}
-		r.kill(who[i])
+	for _, name := range slices.Backward(who) { // a part that has just been started ends by itself without its server
+		r.kill(name)
 	}
 	release := func() {
 		for _, h := range holds {
