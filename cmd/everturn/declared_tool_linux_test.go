@@ -111,6 +111,7 @@ func TestAProgramThatCannotTellLeavesItsCallUnknown(t *testing.T) {
   - answer: [{text: "it says: {{result}}"}]
 `, 0o600)
 	b := devWith(t, "--script", script, "--workspace", t.TempDir(), "--tools", tools)
+	says(t, "doctor", b.command("", "doctor", "--tools", tools).out, "3 programs are declared, and there")
 	b.command("go\n", "chat", "--chat", "c1")
 	says(t, "the transcript", b.command("", "transcript", "c1").out, "[1.1.1 unknown]", "[1.1.2 unknown]", "[1.1.3 error]", "sent", "outcome unknown: the program says so")
 	log := b.command("", "log", "c1", "--json").out

@@ -25,6 +25,8 @@ type doctorCommand struct {
 	Monitor       string `placeholder:"URL" help:"The server's monitoring address, such as http://127.0.0.1:8222: tells how it syncs."`
 	SystemAccount string `placeholder:"CONTEXT" help:"Context of a user of the server's system account: tells the same."`
 	JSON          bool   `help:"Print each finding as one JSON object."`
+
+	Tools []string `type:"existingfile" sep:"none" placeholder:"FILE" help:"Also check that the programs are there that this file declares as tools."`
 }
 
 // verdicts of a check.
@@ -75,7 +77,7 @@ func (c *doctorCommand) Run(s *surroundings) error {
 		return fmt.Errorf("jetstream: %w", err)
 	}
 	for _, check := range []func(context.Context){
-		d.server, d.sync, d.jetStream, d.streams, d.storage, d.clock, d.workers, d.commands, d.queries, d.feed, d.models, d.sandbox,
+		d.server, d.sync, d.jetStream, d.streams, d.storage, d.clock, d.workers, d.commands, d.queries, d.feed, d.models, d.sandbox, d.declared,
 	} {
 		ctx, cancel := context.WithTimeout(s.ctx, checkTime)
 		check(ctx)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,6 +72,31 @@ func needsOf(p declared.Program) string {
 		return "-"
 	}
 	return strings.Join(needs, ", ")
+}
+
+// declared checks whether the programs are there that files declare as tools, and the
+// variables that they are handed: on this machine.
+func (d *doctor) declared(context.Context) {
+	if len(d.c.Tools) == 0 {
+		return
+	}
+	programs, err := declared.Files{Tools: d.c.Tools}.Programs()
+	if err != nil {
+		d.fail("tools", err.Error(), "correct the file; `everturn tools check` says the same of it")
+		return
+	}
+	missing := 0
+	for _, p := range programs {
+		for _, name := range p.PassEnvironment {
+			if _, ok := os.LookupEnv(name); !ok {
+				missing++
+				d.warn("tools", fmt.Sprintf("%s is handed %s, which is not set here", p.Manifest.Name, name), "set it where the runner is started")
+			}
+		}
+	}
+	if missing == 0 {
+		d.ok("tools", "%d programs are declared, and there", len(programs))
+	}
 }
 
 // misdeclared makes what is wrong with files of tools an error of usage.
