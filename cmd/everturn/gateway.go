@@ -58,6 +58,7 @@ func (c *gatewayCommand) Run(s *surroundings) (err error) {
 	}
 	return readside.RunGateway(s.ctx, nc, readside.GatewayConfig{
 		Config: gateway.Config{Listener: listener, Log: c.Logger, Meter: meter}, Quotas: c.Quotas, Domain: c.JSDomain,
+		Version: cli.Built().Version,
 	})
 }
 
@@ -125,6 +126,6 @@ func (f gatewayFlags) listen(ctx context.Context) (net.Listener, error) {
 func (e *everything) gateway(ctx context.Context, server *embedded.Server, cfg gateway.Config) {
 	cfg.Local = identity.Identity{Tenant: client.DefaultTenant, By: os.Getenv("USER")}
 	e.runAmong(ctx, &e.doors, server, "gateway", func(nc *nats.Conn) error {
-		return readside.RunGateway(ctx, nc, readside.GatewayConfig{Config: cfg})
+		return readside.RunGateway(ctx, nc, readside.GatewayConfig{Config: cfg, Version: cli.Built().Version})
 	})
 }

@@ -35,6 +35,7 @@ type grammar struct {
 	Server      serverCommand      `cmd:"" help:"Run a NATS server only."`
 	Projections projectionsCommand `cmd:"" help:"Answer queries about chats until stopped."`
 	Gateway     gatewayCommand     `cmd:"" help:"Answer HTTP until stopped: browsers, programs, watchers."`
+	MCP         mcpCommand         `cmd:"" name:"mcp" help:"Offer chats as tools to an MCP host, on standard input and output."`
 	Send        sendCommand        `cmd:"" help:"Say something in a chat; without one, in a new chat."`
 	Interrupt   interruptCommand   `cmd:"" help:"Stop a turn."`
 	Retry       retryCommand       `cmd:"" help:"Ask the model once more for the step that failed."`

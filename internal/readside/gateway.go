@@ -26,8 +26,9 @@ var (
 type GatewayConfig struct {
 	gateway.Config // what is asked, and the ways in, come from the connection
 
-	Quotas gateway.Quotas
-	Domain string // of JetStream; empty is that of the server
+	Quotas  gateway.Quotas
+	Domain  string // of JetStream; empty is that of the server
+	Version string // of us, for those who speak MCP
 
 	// Made gets the gateway before it answers anybody. Nil: nobody wants it.
 	Made func(*gateway.Gateway)
@@ -72,7 +73,11 @@ func run(ctx context.Context, nc *nats.Conn, cfg GatewayConfig) error {
 	if err != nil {
 		return err
 	}
-	cfg.Ways = slices.Concat(cfg.Ways, completions, pages, []gateway.Way{eventsWay(hub)})
+	hosts, err := mcpWays(cfg.Chats, nc, cfg.Version, cfg.Log)
+	if err != nil {
+		return err
+	}
+	cfg.Ways = slices.Concat(cfg.Ways, completions, pages, hosts, []gateway.Way{eventsWay(hub)})
 	cfg.Ready = func(context.Context) error { return ready(nc, known, counted.Load()) }
 	g, err := gateway.New(cfg.Config)
 	if err != nil {

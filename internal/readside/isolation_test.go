@@ -20,6 +20,7 @@ import (
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/gateway"
+	"github.com/everturn/everturn/gateway/mcp"
 	"github.com/everturn/everturn/internal/readside"
 	"github.com/everturn/everturn/protocol"
 	"github.com/everturn/everturn/protocol/listing"
@@ -181,6 +182,9 @@ func replaceEscaped(s string) string {
 // bodiesFor are JSON bodies for a path: those of its verb in all their forms.
 func bodiesFor(t *testing.T, path string) []string {
 	t.Helper()
+	if path == mcp.Pattern {
+		return toolCalls()
+	}
 	files, err := filepath.Glob("../../protocol/testdata/wire/command." + filepath.Base(path) + ".*.json")
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +200,21 @@ func bodiesFor(t *testing.T, path string) []string {
 		bodies = append(bodies, strings.TrimSpace(body))
 	}
 	return bodies
+}
+
+// toolCalls are calls of all tools that MCP offers, as one that needs no session.
+func toolCalls() []string {
+	var bodies []string
+	for tool, in := range map[string]string{
+		"send": `{"text":"x","chat":"{chat}","id":"the same","wait_seconds":0}`, "wait": `{"chat":"{chat}","wait_seconds":0}`,
+		"list_chats": `{}`, "search_chats": `{"text":"` + hint + `"}`, "read_transcript": `{"chat":"{chat}"}`,
+		"interrupt": `{"chat":"{chat}","turn":1,"wait_seconds":0}`, "approve": `{"chat":"{chat}","call":"1.1.1","wait_seconds":0}`,
+		"deny":   `{"chat":"{chat}","call":"1.1.1","wait_seconds":0}`,
+		"answer": `{"chat":"{chat}","call":"1.1.1","answers":{},"wait_seconds":0}`,
+	} {
+		bodies = append(bodies, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+in+`}}`)
+	}
+	return append(bodies, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_chats","arguments":{"text":"`+hint+`","chat":"{chat}"}}}`)
 }
 
 // watched is how long an answer is read that has no end.
@@ -217,12 +236,15 @@ func (h *house) probe(address, token string, p probe, at target) string {
 	if p.kind != "" {
 		r.Header.Set("Content-Type", p.kind)
 	}
+	if p.path == mcp.Pattern {
+		r.Header.Set("Accept", "application/json, text/event-stream")
+	}
 	answer, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
 	if err != nil {
 		h.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") {
+	if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") && p.path != mcp.Pattern { // whose streams end
 		time.AfterFunc(watched, cancel)
 	}
 	body, err := io.ReadAll(answer.Body)
