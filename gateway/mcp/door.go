@@ -86,22 +86,47 @@ func New(cfg Config) (*Door, error) {
 // Handler answers over streamable HTTP, on behalf of whom the door of the gateway has
 // let in.
 func (d *Door) Handler() http.Handler {
-	return sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
+	h := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		i, ok := identity.Of(r.Context())
 		if !ok {
 			return nil // the answer is that the request is bad
 		}
-		return d.server(i)
+		return d.server(r.Context(), i)
 	}, &sdk.StreamableHTTPOptions{
 		Stateless: true, Logger: d.cfg.Log,
 		// The gateway's own door looks at hosts and sites, and knows of proxies.
 		DisableLocalhostProtection: true,
 	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(piecewise{w, http.NewResponseController(w)}, r)
+	})
 }
+
+// pieceTime is how long a client may take to accept a piece of an answer.
+const pieceTime = 30 * time.Second
+
+// piecewise is an answer that may last: each piece has a deadline of its own.
+type piecewise struct {
+	http.ResponseWriter
+
+	control *http.ResponseController
+}
+
+// Write implements [http.ResponseWriter].
+func (p piecewise) Write(b []byte) (int, error) {
+	n, err := 0, p.control.SetWriteDeadline(time.Now().Add(pieceTime))
+	if err == nil || errors.Is(err, http.ErrNotSupported) {
+		n, err = p.ResponseWriter.Write(b)
+	}
+	return n, err
+}
+
+// Unwrap lets [http.ResponseController] find what can be done with the connection.
+func (p piecewise) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // Serve answers over a transport on somebody's behalf, until ctx or the transport ends.
 func (d *Door) Serve(ctx context.Context, i identity.Identity, t sdk.Transport) error {
-	return d.server(i).Run(ctx, t)
+	return d.server(ctx, i).Run(ctx, t)
 }
 
 // problemOf is the problem that err comes to. What is our fault the log is told, and

@@ -88,27 +88,28 @@ func (c caller) untilChanged(ctx context.Context, sights Sights, t *target, tell
 	}
 }
 
-// changes reports whether a commit may end the waiting, or says which turn it is for.
+// ending are the events after which a turn may not go on by itself. What is not among
+// them a look every few seconds finds.
+var ending = map[events.Type]bool{
+	events.TurnCompleted{}.EventType(): true, events.TurnFailed{}.EventType(): true, events.TurnInterrupted{}.EventType(): true,
+	events.InputWithdrawn{}.EventType(): true, events.ApprovalRequested{}.EventType(): true, events.QuestionAsked{}.EventType(): true,
+	events.BudgetReached{}.EventType(): true, events.ActionRequested{}.EventType(): true,
+}
+
+// changes reports whether a commit may end the waiting. It finds out which turn it is
+// for, and tells which tools that calls.
 func (c caller) changes(commit events.Commit, t *target, calls func(tool string)) bool {
 	changed := false
 	for _, e := range commit.Events {
-		switch e := e.(type) {
-		case events.TurnStarted:
-			if t.turn == 0 && slices.Contains(e.Inputs, t.input) {
-				t.turn = e.Turn
-			}
-		case events.InputSteered:
-			if t.turn == 0 && slices.Contains(e.Inputs, t.input) {
-				t.turn = e.Step.Turn
-			}
-		case events.ToolRequested:
-			if e.Call.Turn == t.turn {
-				calls(e.Tool)
-			}
-		case events.TurnCompleted, events.TurnFailed, events.TurnInterrupted, events.InputWithdrawn, events.ApprovalRequested,
-			events.QuestionAsked, events.BudgetReached, events.ActionRequested:
-			changed = true
-		default: // nothing that ends a waiting; a look every few seconds misses nothing for long
+		changed = changed || ending[e.EventType()]
+		if e, ok := e.(events.TurnStarted); ok && t.turn == 0 && slices.Contains(e.Inputs, t.input) {
+			t.turn = e.Turn
+		}
+		if e, ok := e.(events.InputSteered); ok && t.turn == 0 && slices.Contains(e.Inputs, t.input) {
+			t.turn = e.Step.Turn
+		}
+		if e, ok := e.(events.ToolRequested); ok && e.Call.Turn == t.turn {
+			calls(e.Tool)
 		}
 	}
 	return changed

@@ -135,17 +135,15 @@ func (s *seen) message(m transcript.Message) {
 		return
 	}
 	for _, p := range m.Parts {
-		switch p.Type {
-		case events.PartText:
+		switch {
+		case p.Type == events.PartText:
 			if s.text.Len() > 0 {
 				s.text.WriteString("\n\n")
 			}
 			s.text.WriteString(p.Text)
 			s.told.Cut = s.told.Cut || p.Truncated
-		case events.PartCall:
-			if p.Call != nil {
-				s.call(p)
-			}
+		case p.Type == events.PartCall && p.Call != nil:
+			s.call(p)
 		}
 	}
 }

@@ -34,7 +34,7 @@ type sendInput struct {
 	Text  string `json:"text" jsonschema:"What to say."`
 	Chat  string `json:"chat,omitempty" jsonschema:"In which chat; it is made if it does not exist. A new one if left out."`
 	Agent string `json:"agent,omitempty" jsonschema:"Name of the agent that a new chat talks to."`
-	Mode  string `json:"mode,omitempty" jsonschema:"While a turn runs: queue waits for its end (if left out), steer goes into it, interrupt stops it first, reject leaves it alone."`
+	Mode  string `json:"mode,omitempty" jsonschema:"While a turn runs: queue waits for its end (if left out), steer goes into it, interrupt stops it first, rollback also takes it back, reject leaves it alone."`
 	again
 	patience
 }

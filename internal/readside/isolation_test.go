@@ -84,6 +84,9 @@ func TestNothingOfAnotherTenantIsToldOrConfirmed(t *testing.T) {
 			if strings.Contains(there, secret) || strings.Contains(there, "user:owner") {
 				t.Errorf("%s %+v tells %s", w.Pattern, p, there)
 			}
+			if p.method == http.MethodPost && strings.Contains(p.body, "read_transcript") && !strings.Contains(h.probe(address, owner, p, theirs), secret) {
+				t.Errorf("%s %s does not tell the owner anything", w.Pattern, p.body)
+			}
 			if p.method == http.MethodGet && strings.Contains(h.probe(address, owner, p, theirs), secret) {
 				told++
 			}
@@ -126,7 +129,7 @@ var (
 	wildcard = regexp.MustCompile(`\{[a-z]+(\.\.\.)?\}`)
 	digest   = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
 	minted   = regexp.MustCompile(`\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`)
-	instant  = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z?)?`)
+	instant  = regexp.MustCompile(`"created":\d+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z?)?`)
 )
 
 // probesOf are the requests that a pattern lets through: with the target in its path,
@@ -202,19 +205,25 @@ func bodiesFor(t *testing.T, path string) []string {
 	return bodies
 }
 
-// toolCalls are calls of all tools that MCP offers, as one that needs no session.
+// toolCalls are calls of all tools that MCP offers, each on its own. What makes a chat of
+// one's own comes last: it is no secret to who made it.
 func toolCalls() []string {
 	var bodies []string
-	for tool, in := range map[string]string{
-		"send": `{"text":"x","chat":"{chat}","id":"the same","wait_seconds":0}`, "wait": `{"chat":"{chat}","wait_seconds":0}`,
-		"list_chats": `{}`, "search_chats": `{"text":"` + hint + `"}`, "read_transcript": `{"chat":"{chat}"}`,
-		"interrupt": `{"chat":"{chat}","turn":1,"wait_seconds":0}`, "approve": `{"chat":"{chat}","call":"1.1.1","wait_seconds":0}`,
-		"deny":   `{"chat":"{chat}","call":"1.1.1","wait_seconds":0}`,
-		"answer": `{"chat":"{chat}","call":"1.1.1","answers":{},"wait_seconds":0}`,
+	for _, call := range []string{
+		`"list_chats","arguments":{}`,
+		`"search_chats","arguments":{"text":"` + hint + `"}`,
+		`"search_chats","arguments":{"text":"` + hint + `","chat":"{chat}"}`,
+		`"read_transcript","arguments":{"chat":"{chat}"}`,
+		`"wait","arguments":{"chat":"{chat}","wait_seconds":0}`,
+		`"interrupt","arguments":{"chat":"{chat}","turn":1,"wait_seconds":0}`,
+		`"approve","arguments":{"chat":"{chat}","call":"1.1.1","wait_seconds":0}`,
+		`"deny","arguments":{"chat":"{chat}","call":"1.1.1","wait_seconds":0}`,
+		`"answer","arguments":{"chat":"{chat}","call":"1.1.1","answers":{},"wait_seconds":0}`,
+		`"send","arguments":{"text":"x","chat":"{chat}","id":"the same","wait_seconds":20}`,
 	} {
-		bodies = append(bodies, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+in+`}}`)
+		bodies = append(bodies, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":`+call+`}}`)
 	}
-	return append(bodies, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_chats","arguments":{"text":"`+hint+`","chat":"{chat}"}}}`)
+	return bodies
 }
 
 // watched is how long an answer is read that has no end.
