@@ -52,7 +52,7 @@ func TestWhatIsWrongWithAFileIsSaidWithItsPlace(t *testing.T) {
 	}{
 		{"no JSON", "{\n  \"mcpServers\": {\n    \"a\": nonsense", []string{":3:11: this is no JSON"}},
 		{"nothing in it", `{}`, []string{"want mcpServers, an object"}},
-		{"a field nobody knows", "{\"mcpServers\": {\n  \"a\": {\"command\": \"x\",\n    \"netwrok\": true}}}", []string{":3:", "a.netwrok: there is no such field"}},
+		{"a field nobody knows", "{\"mcpServers\": {\n  \"a\": {\"command\": \"x\",\n    \"netwrk\": true}}}", []string{":3:", "a.netwrk: there is no such field"}},
 		{"a wrong kind", "{\"mcpServers\": {\n  \"a\": {\"command\": \"x\", \"args\": \"secret\"}}}", []string{":2:25: a.args: want a list of texts"}},
 		{"no time", `{"mcpServers": {"a": {"command": "x", "timeout": "soon"}}}`, []string{":1:39: a.timeout: want a time such as 90s"}},
 		{"twice", `{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}`, []string{"stands twice"}},

@@ -3,6 +3,7 @@ package mcp
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -64,9 +65,7 @@ func (h *headed) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errElsewhere
 	}
 	r = r.Clone(r.Context())
-	for name, values := range h.headers {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, h.headers)
 	answer, err := h.base.RoundTrip(r)
 	if err == nil && !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") { // whose events are bounded one by one
 		answer.Body = &bounded{ReadCloser: answer.Body, left: maxMessageBytes}

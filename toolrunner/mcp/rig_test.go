@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,9 +69,7 @@ func fakeServer(t *testing.T, env map[string]string, more entry) entry {
 		t.Fatal(err)
 	}
 	e := entry{"command": program, "args": []string{"fake"}, "env": env}
-	for k, v := range more {
-		e[k] = v
-	}
+	maps.Copy(e, more)
 	return e
 }
 
@@ -96,7 +94,7 @@ func serveWith(t *testing.T, cfg mcp.Config, entries map[string]entry) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Log = slog.New(slog.NewTextHandler(io.MultiWriter(r.log), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	cfg.Log = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	servers, err := mcp.Open(t.Context(), file, cfg)
 	if err != nil {
 		t.Fatal(err)

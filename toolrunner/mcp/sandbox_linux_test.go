@@ -1,9 +1,12 @@
 package mcp_test
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/mcp"
 )
 
@@ -31,5 +34,17 @@ func TestAServerRunsInASandbox(t *testing.T) {
 				t.Errorf("it wrote %q", got)
 			}
 		})
+	}
+}
+
+// However it is held, its end is the end of the calls that wait for it.
+func TestB51_AServerInASandboxThatExitsDuringACall(t *testing.T) {
+	t.Parallel()
+	r := serveWith(t, mcp.Config{Launcher: launcher, Workspace: t.TempDir(), Times: quick()}, map[string]entry{"held": fakeServer(t, nil, nil)})
+	r.tool("held__exit")
+	began := time.Now()
+	_, err := r.run("held__exit", call(`{}`), patience)
+	if took := time.Since(began); !errors.Is(err, toolrunner.ErrOutcomeUnknown) || took > pendingMost {
+		t.Errorf("after %v: %v; want that nobody knows", took, err)
 	}
 }

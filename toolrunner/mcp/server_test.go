@@ -75,7 +75,7 @@ func TestAllThatAResultHolds(t *testing.T) {
 	for _, p := range out.Parts {
 		got = append(got, string(p.Type)+" "+p.Name+p.Title+p.URL+string(p.Content[:min(len(p.Content), 14)]))
 	}
-	want := []string{"image image" + "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00", "file audioRIFF", "source a: the first (text/plain)file:///a.txt", "file x.bin\x1f\x8b\x08", `data {"degrees":21}`}
+	want := []string{"image " + "image" + "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00", "file audioRIFF", "source a: the first (text/plain)file:///a.txt", "file x.bin\x1f\x8b\x08", `data {"degrees":21}`}
 	if !slices.Equal(got, want) {
 		t.Errorf("parts:\n%q\nwant\n%q", got, want)
 	}
