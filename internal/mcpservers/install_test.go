@@ -344,6 +344,15 @@ func (i *installation) waitCall(t *testing.T, chat string) (call *transcript.Cal
 	return call
 }
 
+func (i *installation) answer(t *testing.T, chat string, call events.CallID, answers []events.Answer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := i.client.Answer(ctx, chat, call, answers...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (i *installation) wantResult(t *testing.T, text string, status events.ToolStatus, inside string) {
 	t.Helper()
 	chat, _ := i.say(t, text)

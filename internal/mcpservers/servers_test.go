@@ -119,3 +119,37 @@ func TestACallIsCancelledInItsMiddle(t *testing.T) {
 	}
 	i.wantResult(t, "the sum", events.ToolOK, "42") // the server is as it was
 }
+
+// What a server wants to know in the middle of a call is asked in the chat, and answered
+// there.
+func TestAServerAsksAPerson(t *testing.T) {
+	t.Parallel()
+	i := install(t)
+	chat := i.begin(t, "ask me")
+	call := &transcript.Call{}
+	for range events.MaxAsksPerCall {
+		i.wait(t, "it asks, or has asked enough", func() bool {
+			call = i.found(t, chat)
+			return call != nil && (call.Result != nil || call.Status == transcript.CallAsking && call.Question.Answers == nil)
+		})
+		if call.Result != nil {
+			break
+		}
+		var answers []events.Answer
+		for _, q := range call.Question.Questions {
+			answer := events.Answer{Question: q.ID, Text: q.Options[0].Label}
+			if strings.Contains(q.Text, "legal name") {
+				answer.Text = "Ada Lovelace"
+			}
+			answers = append(answers, answer)
+		}
+		i.answer(t, chat, call.ID, answers)
+	}
+	result, err := json.Marshal(i.waitCall(t, chat).Result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(result), "Ada Lovelace") {
+		t.Errorf("the server does not hear the answer: %s", result)
+	}
+}

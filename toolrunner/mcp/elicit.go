@@ -27,8 +27,8 @@ const (
 // decline is the first option of each question: it is what is taken if nobody answers.
 const decline = "Decline"
 
-// maxFields is how many things a server may ask for at once.
-const maxFields = 12
+// maxFields is how many things a server may ask for at once: as many as one call may.
+const maxFields = events.MaxQuestions * events.MaxAsksPerCall
 
 // elicit answers the questions of a server by asking whoever follows the chat of the
 // call that it asks for. Where it cannot be told which call that is, since calls of
@@ -150,6 +150,9 @@ func fill(ctx context.Context, ask toolrunner.Asking, server, message string, fi
 		reply, err := ask(ctx, questions)
 		if err != nil {
 			return nil, err
+		}
+		if reply.Expired {
+			return &mcp.ElicitResult{Action: declined}, nil
 		}
 		for i, f := range list {
 			value, ok := f.value(answerTo(reply, questions[i].ID))
