@@ -48,6 +48,8 @@ type everything struct {
 	parts  sync.WaitGroup
 	last   []func() error // called in stop, when every part has ended
 
+	servers *mcp.Servers // nil if there are none
+
 	mu    sync.Mutex
 	errs  []error
 	once  sync.Once
@@ -90,7 +92,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	if err := f.Flags.Validate(); err != nil {
 		return nil, errors.Join(cli.Exit(cli.ExitUsage, err), workspace.Close())
 	}
-	servers, foreign, err := f.Flags.Open(ctx, s.launcher, f.Workspace, f.Sandbox, log)
+	servers, err := f.Flags.Open(ctx, s.launcher, f.Workspace, f.Sandbox, log)
 	if err != nil {
 		return nil, errors.Join(err, workspace.Close())
 	}
@@ -104,7 +106,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	}
 	inFront, shut := context.WithCancel(ctx)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	e := &everything{shut: shut, cancel: cancel, ended: make(chan struct{}), last: []func() error{stopTracing, stopMeter, workspace.Close}}
+	e := &everything{servers: servers, shut: shut, cancel: cancel, ended: make(chan struct{}), last: []func() error{stopTracing, stopMeter, workspace.Close}}
 	ready, offered := make(chan struct{}), make(chan struct{})
 	e.run(ctx, server, "orchestrator", func(nc *nats.Conn) error {
 		cfg := orchestrator.Config{Log: log, Meter: meter, Tracer: tracer}
@@ -123,7 +125,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 		})
 	})
 	e.run(ctx, server, "toolrunner", func(nc *nats.Conn) error {
-		cfg := toolrunner.Config{Log: log, Meter: meter, Tracer: tracer, Sources: servers, Offered: sync.OnceFunc(func() { close(offered) })}
+		cfg := toolrunner.Config{Log: log, Meter: meter, Tracer: tracer, Sources: servers.Sources(), Offered: sync.OnceFunc(func() { close(offered) })}
 		return parts.RunTools(ctx, nc, cfg, tooling)
 	})
 	if web != nil {
@@ -135,7 +137,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	case <-e.ended:
 		return nil, e.stop()
 	}
-	if err := forgetOthers(inFront, server, tooling, foreign); err != nil && inFront.Err() == nil {
+	if err := forgetOthers(inFront, server, tooling, servers.Prefixes()); err != nil && inFront.Err() == nil {
 		return nil, errors.Join(err, e.stop())
 	}
 	return e, nil

@@ -57,6 +57,9 @@ func (c *runCommand) Run(s *surroundings) (err error) {
 		return err
 	}
 	defer nc.Close()
+	if err := awaitServers(s, nc, all.servers); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(s.ctx, time.Duration(c.Wait))
 	defer cancel()
 	return c.oneTurn(ctx, s, client.New(nc, "", os.Getenv("USER")), said, attachments)

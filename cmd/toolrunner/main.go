@@ -81,9 +81,11 @@ func run(ctx context.Context, launcher sandbox.Launcher, args []string, stdout, 
 	offered = append(offered, own...)
 	return g.Serve(ctx, name, stderr, func(r cli.Running) error {
 		g.Config.Log, g.Config.Meter, g.Config.Tracer = r.Log, r.Meter, r.Tracer
-		if g.Sources, _, err = g.Flags.Open(ctx, launcher, g.Workspace, g.Sandbox, r.Log); err != nil {
+		servers, err := g.Flags.Open(ctx, launcher, g.Workspace, g.Sandbox, r.Log)
+		if err != nil {
 			return err
 		}
+		g.Sources = servers.Sources()
 		return parts.Domain(g.JSDomain).RunTools(ctx, r.NATS, g.Config, offered)
 	})
 }

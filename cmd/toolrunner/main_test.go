@@ -39,6 +39,8 @@ func TestEveryBadValueIsUsage(t *testing.T) {
 		{"--command-read", nowhere},
 		{"--command-time", "1ms"},
 		{"--sandbox", "perhaps"},
+		{"--mcp", text},
+		{"--mcp", nowhere},
 		{"--metrics", "nowhere"},
 		{"--context", "nobody"},
 		{"--creds", text},

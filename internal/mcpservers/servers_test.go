@@ -5,6 +5,8 @@ package mcpservers
 import (
 	"context"
 	"encoding/json"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -151,5 +153,19 @@ func TestAServerAsksAPerson(t *testing.T) {
 	}
 	if !strings.Contains(string(result), "Ada Lovelace") {
 		t.Errorf("the server does not hear the answer: %s", result)
+	}
+}
+
+// The one turn of everturn run waits for servers, so that it has their tools.
+func TestOneTurnHasTheToolsOfServers(t *testing.T) {
+	t.Parallel()
+	i := install(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	run := exec.CommandContext(ctx, filepath.Join(i.bin, "everturn"), "run", "--script", "script.yaml", "--mcp", i.file, "--workspace", i.workspace, "a tiny image")
+	run.Env = i.environment(filepath.Dir(i.file))
+	out, err := run.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "image/png") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/everturn/everturn/toolrunner"
 	"github.com/everturn/everturn/toolrunner/sandbox"
 )
 
@@ -16,22 +15,17 @@ type Flags struct {
 	MCP string `name:"mcp" type:"existingfile" placeholder:"FILE" help:"Also offer the tools of the MCP servers in this file, which has mcpServers as other programs know it. See docs/MCP.md."`
 }
 
-// Open gives the servers that are asked for, as sources of tools, and the beginnings of
-// the names of all tools they can have. Mode is the value of --sandbox. Nothing is
-// started yet.
-func (f Flags) Open(ctx context.Context, l sandbox.Launcher, workspace, mode string, log *slog.Logger) ([]toolrunner.Source, []string, error) {
+// Open gives the servers that are asked for, or nil. Mode is the value of --sandbox.
+// Nothing is started yet.
+func (f Flags) Open(ctx context.Context, l sandbox.Launcher, workspace, mode string, log *slog.Logger) (*Servers, error) {
 	if f.MCP == "" {
-		return nil, nil, nil
+		return nil, nil
 	}
 	file, err := f.load()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	servers, err := Open(ctx, file, Config{Launcher: l, Workspace: workspace, SandboxOff: mode == sandboxOff, Log: log})
-	if err != nil {
-		return nil, nil, err
-	}
-	return []toolrunner.Source{servers}, servers.Prefixes(), nil
+	return Open(ctx, file, Config{Launcher: l, Workspace: workspace, SandboxOff: mode == sandboxOff, Log: log})
 }
 
 // Validate says everything that is wrong with the file, or nil.

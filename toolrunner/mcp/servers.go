@@ -64,8 +64,14 @@ func (t Times) withDefaults() Times {
 	return t
 }
 
-// Servers are those of a file. They are a [toolrunner.Source], and serve one runner.
-type Servers struct{ list []*server }
+// Servers are those of a file. They are a [toolrunner.Source], and serve one runner. Nil
+// is no servers.
+type Servers struct {
+	list []*server
+
+	mu   sync.Mutex
+	have [][]toolrunner.Tool // of each; nil of one that has not named its tools
+}
 
 // Open makes servers of a file, and starts none. If one of them needs a sandbox it
 // tries out whether there is one, and fails if not.
@@ -93,31 +99,58 @@ func Open(ctx context.Context, f File, cfg Config) (*Servers, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	all.have = make([][]toolrunner.Tool, len(all.list))
 	return all, nil
+}
+
+// Sources are the servers as a runner is given them.
+func (s *Servers) Sources() []toolrunner.Source {
+	if s == nil {
+		return nil
+	}
+	return []toolrunner.Source{s}
 }
 
 // Prefixes are the beginnings of the names of all tools there may be.
 func (s *Servers) Prefixes() (all []string) {
+	if s == nil {
+		return nil
+	}
 	for _, one := range s.list {
 		all = append(all, prefix(one.Name)+separator)
 	}
 	return all
 }
 
+// Named gives the names of the tools there are, and the servers that have not named
+// theirs yet.
+func (s *Servers) Named() (tools, missing []string) {
+	if s == nil {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, one := range s.list {
+		if s.have[i] == nil {
+			missing = append(missing, one.Name)
+		}
+		for _, t := range s.have[i] {
+			tools = append(tools, t.Manifest().Name)
+		}
+	}
+	return tools, missing
+}
+
 // Serve implements [toolrunner.Source].
 func (s *Servers) Serve(ctx context.Context, offer func([]toolrunner.Tool)) {
-	var (
-		mu   sync.Mutex
-		have = make([][]toolrunner.Tool, len(s.list))
-		runs sync.WaitGroup
-	)
+	var runs sync.WaitGroup
 	for i, one := range s.list {
 		runs.Go(func() {
 			one.run(ctx, func(tools []toolrunner.Tool) {
-				mu.Lock()
-				defer mu.Unlock()
-				have[i] = tools
-				offer(slices.Concat(have...))
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.have[i] = append([]toolrunner.Tool{}, tools...) // not nil, also if there are none
+				offer(slices.Concat(s.have...))
 			})
 		})
 	}
