@@ -44,7 +44,7 @@ func TestThePagePays(t *testing.T) {
 		t.Error("the page shows another tools.yaml than that of the example")
 	}
 	code := regexp.MustCompile("(?s)```go\n(func .*?)```").FindStringSubmatch(page)
-	if code == nil || !strings.Contains(textOf(t, examplePay+"main.go"), code[1]) {
+	if len(code) < 2 || !strings.Contains(textOf(t, examplePay+"main.go"), code[1]) {
 		t.Error("the page shows other code than that of the example")
 	}
 	service := payments.New(payments.Options{})
@@ -67,7 +67,7 @@ func TestThePagePays(t *testing.T) {
 	b := devWith(t, "--script", examplePay+"answers.yaml", "--workspace", t.TempDir(), "--tools", tools)
 
 	steps := regexp.MustCompile("(?s)<!-- run -->\n```sh\n(.*?)```").FindStringSubmatch(page)
-	if steps == nil {
+	if len(steps) < 2 {
 		t.Fatal("the page says nothing to type")
 	}
 	shown := ""
@@ -83,7 +83,7 @@ func TestThePagePays(t *testing.T) {
 		shown = r.out
 	}
 	said := regexp.MustCompile("(?s)```text\n\\[…\\] assistant\n(.*?)```").FindStringSubmatch(page)
-	if said == nil || !strings.Contains(shown, said[1]) {
+	if len(said) < 2 || !strings.Contains(shown, said[1]) {
 		t.Errorf("the page shows %q, but this came:\n%s", said, shown)
 	}
 	paid := service.Effects()
