@@ -17,7 +17,7 @@ var body = regexp.MustCompile("(?s)<!-- body: ([a-z.-]+) -->\n```json\n(.*?)```"
 // bodiesOfRunners are what the author of a runner has to write and to read.
 var bodiesOfRunners = []string{
 	"offer", "offer-answer", "work.tool", "claim", "claim-answer", "runner-question", "runner-answer", "progress", "stop", "result",
-	"result-answer", "upload", "upload-answer", "download", "download-answer",
+	"result-answer", "upload", "upload-answer", "download", "download-answer", "ask", "ask-answer",
 }
 
 // Whoever writes a runner copies from the page: what it shows is what is taken.

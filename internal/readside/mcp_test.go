@@ -190,7 +190,9 @@ func TestAHostWaitsForLongAndNotForever(t *testing.T) {
 	if took := time.Since(began); took > patience/2 {
 		t.Errorf("the gateway took %v to end", took)
 	}
-	<-gone
+	if err := <-gone; err == nil {
+		t.Error("a call that a gateway has dropped has an answer")
+	}
 }
 
 func TestAHostIsRefusedInWords(t *testing.T) {
