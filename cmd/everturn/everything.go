@@ -80,7 +80,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	}
 	fetching, err := f.FetchConfig.Open()
 	if err != nil {
-		return nil, errors.Join(err, workspace.Close())
+		return nil, errors.Join(cli.Exit(cli.ExitUsage, err), workspace.Close())
 	}
 	tooling = slices.Concat(tooling, commands, fetching)
 	own, err := f.Files.Open(ctx, s.launcher, tooling, declared.Options{Workspace: f.Workspace, Off: f.Off()})

@@ -140,7 +140,9 @@ func (v *liveView) event(e events.Event) {
 		v.line()
 		v.printf("← %s", e.Status)
 		for _, p := range e.Parts {
-			v.printf(" %s", shorten(p.Text+p.JSON))
+			if text := p.Text + p.JSON; text != "" { // images and files follow
+				v.printf(" %s", shorten(text))
+			}
 		}
 		v.line()
 		v.attachments(e.Parts)

@@ -38,3 +38,12 @@ func TestDevOffersNothingThatItWasStartedWithBefore(t *testing.T) {
 		t.Errorf("without it the list is %s", list)
 	}
 }
+
+// Pages are fetched where somebody said so, and nowhere else.
+func TestPagesAreFetchedIfSomebodySaysSo(t *testing.T) {
+	t.Parallel()
+	if list := dev(t).must("tools").out; strings.Contains(list, "fetch_url") {
+		t.Errorf("unasked the list is %s", list)
+	}
+	says(t, "the list", devWith(t, "--fetch", "--fetch-allow", "wiki.example").must("tools").out, "fetch_url")
+}

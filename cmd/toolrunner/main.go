@@ -68,7 +68,7 @@ func run(ctx context.Context, launcher sandbox.Launcher, args []string, stdout, 
 	}
 	fetching, err := g.FetchConfig.Open()
 	if err != nil {
-		return err
+		return cli.Exit(cli.ExitUsage, err)
 	}
 	offered = slices.Concat(offered, commands, fetching)
 	own, err := g.Files.Open(ctx, launcher, offered, declared.Options{Workspace: g.Workspace, Off: g.Off()})
