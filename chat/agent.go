@@ -73,7 +73,7 @@ func agentIn(b protocol.Body) string {
 // starts and to nothing else: what has begun goes on without them, and ends.
 func NeedsAgents(s State, m Message) bool {
 	switch m := m.(type) {
-	case Restored: // closes, and starts nothing
+	case Restored, Ask: // closes, or asks, and starts nothing
 		return false
 	case Birth:
 		// Of one that is made only to have ended no model is ever asked anything.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/internal/membus"
@@ -11,7 +12,10 @@ import (
 )
 
 // asksInOnce is how seldom a call asks a person, in a run whose tools may.
-const asksInOnce = 4
+const asksInOnce = 2
+
+// longestThought is how long a call may take over an answer, in milliseconds.
+const longestThought = 1_000
 
 // asksPeople reports whether tools ask people in that run: one of those in which
 // somebody answers now and then.
@@ -36,6 +40,9 @@ func (w *world) consult(ctx context.Context, p *membus.Process, c toolrunner.Cal
 			return membus.ErrKilled
 		}
 		w.ledger.heard(c, n, reply)
+		if !pause(ctx, time.Duration(draw.IntN(longestThought))*time.Millisecond) { // time for its process to die
+			return context.Cause(ctx)
+		}
 	}
 	return nil
 }

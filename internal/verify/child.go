@@ -115,7 +115,7 @@ func (h *history) named(input string) bool {
 		return h.cause.ID == input
 	case events.CausedByChat:
 		return h.birth.at == h.here && input == "task-"+h.birth.event.Parent.Call.Token()
-	case events.CausedByAttempt, events.CausedByClaim, events.CausedByResult, events.CausedByTimer, events.CausedByRestore:
+	case events.CausedByAttempt, events.CausedByClaim, events.CausedByResult, events.CausedByAsk, events.CausedByTimer, events.CausedByRestore:
 	}
 	return false
 }
