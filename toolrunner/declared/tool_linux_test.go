@@ -208,8 +208,9 @@ func TestAProgramWhoseTimeIsOverIsEnded(t *testing.T) {
 	p := newPlace(t)
 	program := p.script(`echo so far; sleep 600`)
 	for _, o := range []declared.Options{p.held(), p.free()} {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		out, err := call(ctx, p.open(program, o), "{}", &progress{})
+		tool := p.open(program, o)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		out, err := call(ctx, tool, "{}", &progress{})
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(out.Text, "so far") {
 			t.Errorf("%+v, %v", out, err)
