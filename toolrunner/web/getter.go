@@ -97,8 +97,12 @@ func (g *Getter) Get(ctx context.Context, address string) (Page, error) {
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Accept", "text/html, text/*;q=0.9, application/json;q=0.9, image/*;q=0.8, */*;q=0.5")
 	response, err := g.client.Do(request) //nolint:bodyclose // closed by content
-	if err != nil {
+	switch {
+	case err != nil:
 		return Page{}, explain(ctx, err)
+	case response.StatusCode == http.StatusSwitchingProtocols: // such a connection is ours, and no end of ctx would end it
+		_ = response.Body.Close() // nothing was read of it
+		return Page{}, errors.New("it wants to speak another protocol than HTTP")
 	}
 	return content(ctx, response)
 }

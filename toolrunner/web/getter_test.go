@@ -365,6 +365,21 @@ func TestSlowServersHaveATime(t *testing.T) {
 			t.Errorf("in the middle: %+v, %v", p, err)
 		}
 	}
+	switches, switching := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		connection, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer connection.Close()
+		_, _ = io.WriteString(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\nhello")
+		_ = connection.SetReadDeadline(time.Now().Add(30 * time.Second))
+		_, _ = connection.Read(make([]byte, 1)) // until it is hung up
+	})
+	began := time.Now()
+	_, err := getter(t, func(c *web.Config) { c.Time = 300 * time.Millisecond }, switching).Get(t.Context(), switches.URL)
+	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "another protocol") || took > 10*time.Second {
+		t.Errorf("of another protocol: %v after %v", err, took)
+	}
 	deaf, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
