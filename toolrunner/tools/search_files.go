@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"github.com/everturn/everturn/events"
@@ -20,6 +22,10 @@ const (
 	maxLineShown     = 300
 	maxLineSearched  = 64 << 10
 	maxSearchedBytes = 256 << 20 // of all files together
+
+	// maxPatternSteps is how much there may be to do for each byte of a file: a line
+	// takes seconds at most, and only between lines it is seen that the time is over.
+	maxPatternSteps = 2_000
 )
 
 // SearchFiles searches the text files of the workspace.
@@ -52,7 +58,7 @@ func SearchFiles(w *Workspace) toolrunner.Tool {
 		if args.Matches < 1 || args.Matches > maxMatches {
 			return toolrunner.Output{}, fmt.Errorf("max_matches: want 1 to %d", maxMatches)
 		}
-		pattern, err := regexp.Compile(args.Pattern)
+		pattern, err := parsePattern(args.Pattern)
 		if err != nil {
 			return toolrunner.Output{}, fmt.Errorf("pattern: %w", err)
 		}
@@ -67,6 +73,22 @@ func SearchFiles(w *Workspace) toolrunner.Tool {
 		}
 		return toolrunner.Output{Text: s.text()}, nil
 	})
+}
+
+// parsePattern reads an expression, unless matching it would take too long.
+func parsePattern(expression string) (*regexp.Regexp, error) {
+	parsed, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if len(program.Inst) > maxPatternSteps {
+		return nil, errors.New("it takes too long to look for; repeat less in it, such as .* in place of .{0,1000}")
+	}
+	return regexp.Compile(expression)
 }
 
 // search is one search on its way.
@@ -111,6 +133,9 @@ func (s *search) file(ctx context.Context, file string) error {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxLineSearched)
 	for n := 1; lines.Scan(); n++ {
+		if err := s.goesOn(ctx); err != nil {
+			return err
+		}
 		if !s.pattern.Match(lines.Bytes()) {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/gif"
@@ -367,6 +368,27 @@ func TestSearchFiles(t *testing.T) {
 	cancel()
 	if _, err := run(ended, tools.SearchFiles(w), `{"pattern":"x"}`); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// An expression with thousands of states is matched in proportion to them: whoever wants
+// that must not keep a processor for longer than the call has.
+func TestNoExpressionKeepsASearchBeyondItsTime(t *testing.T) {
+	t.Parallel()
+	w, root := workspace(t)
+	write(t, filepath.Join(root, "lines.txt"), strings.Repeat(strings.Repeat("x", 60_000)+"\n", 130))
+	for _, tt := range []struct{ name, pattern, says string }{
+		{"too much to do", strings.Repeat(".{0,1000}", 100) + "y", "it takes too long to look for"},
+		{"nested", "((x{0,30}){0,30}){1,1}" + strings.Repeat("z?", 400) + "y", "it takes too long to look for"},
+		{"as much as may be", ".{0,900}y", "deadline exceeded"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		began := time.Now()
+		text, err := run(ctx, tools.SearchFiles(w), fmt.Sprintf(`{"pattern":%q}`, tt.pattern))
+		cancel()
+		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), tt.says) || took > 20*time.Second {
+			t.Errorf("%s: %q, %v after %v", tt.name, text, err, took)
+		}
 	}
 }
 

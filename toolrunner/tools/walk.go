@@ -84,11 +84,11 @@ func (w *walk) skip(err error, depth int) error {
 
 func (w *walk) entry(ctx context.Context, dir string, e fs.DirEntry, depth int) error {
 	file := path.Join(dir, e.Name())
-	switch w.visited++; {
-	case w.visited > maxFilesVisited:
+	if w.visited++; w.visited > maxFilesVisited {
 		return w.enough("stopped after %d files and folders", maxFilesVisited)
-	case time.Now().After(w.until):
-		return w.enough("stopped after %v", walkTime)
+	}
+	if err := w.goesOn(ctx); err != nil {
+		return err
 	}
 	if err := w.see(ctx, file, strings.TrimPrefix(file, w.root+"/"), e); err != nil {
 		return err
@@ -97,6 +97,14 @@ func (w *walk) entry(ctx context.Context, dir string, e fs.DirEntry, depth int) 
 		return ctx.Err()
 	}
 	return w.folder(ctx, file, depth+1)
+}
+
+// goesOn says whether there is time left.
+func (w *walk) goesOn(ctx context.Context) error {
+	if time.Now().After(w.until) {
+		return w.enough("stopped after %v", walkTime)
+	}
+	return ctx.Err()
 }
 
 // left tells what was left out.
