@@ -91,6 +91,9 @@ func (o *Orchestrator) commit(ctx context.Context, e entry, w proposal, p patien
 	if err := o.storeLarge(ctx, w, p); err != nil {
 		return entry{}, err
 	}
+	if err := o.storeShared(ctx, w, p); err != nil {
+		return entry{}, err
+	}
 	next.sequence, err = o.append(ctx, protocol.Append{
 		Key: w.key, Fence: e.sequence, Body: body, Types: typesOf(c.Events), Owes: chat.Owes(next.state), Trace: w.trace,
 	}, p)

@@ -48,6 +48,7 @@ type Orchestrator struct {
 	faults    *faults
 	tools     *registry
 	agents    *agents
+	skills    *skills
 	manifests *manifests
 	builtIns  map[events.Digest]*manifest // of the tools that the core knows
 	attempts  *attempts
@@ -83,7 +84,7 @@ func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 	return &Orchestrator{
 		cfg: cfg, bus: bus, models: models, log: cfg.Log, metrics: m, tracer: turntrace.New(cfg.Tracer),
 		boxes: newMailboxes(), cache: newCache(cfg.CacheBytes), faults: newFaults(),
-		tools: newRegistry(), agents: &agents{}, manifests: newManifests(), builtIns: builtInManifests(), attempts: newAttempts(), heads: newHeads(),
+		tools: newRegistry(), agents: &agents{}, skills: newSkills(), manifests: newManifests(), builtIns: builtInManifests(), attempts: newAttempts(), heads: newHeads(),
 		snapshots: newSnapshots(), requests: newSlots(cfg.Requests), shares: newShares(cfg.Pools), line: newLine(),
 		stopping: make(chan struct{}), untaking: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
@@ -118,9 +119,12 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	if o.bus.Agents != nil {
 		loops.Go(func() { o.keepOn(taking, "watch the agents", o.watchAgents) })
 	}
+	if o.bus.Skills != nil {
+		loops.Go(func() { o.keepOn(taking, "watch the skills", o.watchSkills) })
+	}
 	loops.Go(func() {
 		defer close(o.untaking)
-		if o.toolsKnown() { // before that a turn would start without its tools
+		if o.toolsKnown() && o.skillsKnown() { // before that a turn would start without them
 			o.takeAll(taking, working, &loops, &busy)
 		}
 	})
@@ -301,7 +305,7 @@ func (o *Orchestrator) newID() string {
 // live is the configuration in force now for the chats of a tenant.
 func (o *Orchestrator) live(tenant string) chat.Live {
 	return chat.Live{
-		Defaults: o.cfg.Defaults, Agents: o.agents.of(tenant), Tools: o.tools.offered(), Pools: o.cfg.ModelPools, Windows: o.cfg.Windows,
+		Defaults: o.cfg.Defaults, Agents: o.agents.of(tenant), Tools: o.tools.offered(), Skills: o.skills.of(tenant), Pools: o.cfg.ModelPools, Windows: o.cfg.Windows,
 	}
 }
 

@@ -23,6 +23,7 @@ type Bus struct {
 	Blobs     Blobs
 	Tools     Tools
 	Agents    Agents // nil: there are none
+	Skills    Skills // nil: there are none
 	Snapshots Snapshots
 	Dead      Dead
 }
@@ -199,3 +200,16 @@ type Dead interface {
 
 // Clock is the process's view of time. The simulation gives each replica its own.
 type Clock func() time.Time
+
+// Skills are instructions for particular tasks that operators keep.
+type Skills interface {
+	// Watch calls on with all of them, by tenant and sorted by name, first and after
+	// each change, until ctx ends or it may have missed one: then call it again. What on
+	// gets is not changed any more.
+	Watch(ctx context.Context, on func(map[string][]events.Skill)) error
+
+	// Text gives a text of a skill by its digest, also of one that is kept no more.
+	// The error is [protocol.ErrNotFound], or wraps [protocol.ErrDamaged] if other bytes
+	// are stored.
+	Text(ctx context.Context, d events.Digest) ([]byte, error)
+}

@@ -74,7 +74,7 @@ func (o *Orchestrator) attach(ctx context.Context, k events.Key, list *[]events.
 			continue
 		}
 		err := o.patiently(ctx, p, func() error {
-			content, err := o.blob(ctx, k, part.Blob)
+			content, err := o.text(ctx, k, part.Blob)
 			if err == nil {
 				*part = part.Attach(content)
 			}

@@ -84,7 +84,7 @@ func TestTheClientLibraryFindsBucketsAndStore(t *testing.T) {
 	ctx := t.Context()
 	js := clientOf(t, bareServer(t, nil))
 	mustApply(t, mustTopology(t), js, streams.ApplyOptions{})
-	for _, name := range []string{streams.SnapshotsBucket, streams.ToolsBucket, streams.AgentsBucket, streams.TokensBucket} {
+	for _, name := range []string{streams.SnapshotsBucket, streams.ToolsBucket, streams.AgentsBucket, streams.SkillsBucket, streams.TokensBucket} {
 		bucket, err := js.KeyValue(ctx, name)
 		if err != nil {
 			t.Fatal(err)

@@ -29,8 +29,8 @@ type saved struct {
 
 // readBackup gives the streams of a backup in the order in which they are
 // restored: COMMANDS comes last, so that a restore that was broken off is seen.
-// Of ours that do not follow from the log only two may be missing: DEAD, which nobody has
-// to keep, and the bucket TOKENS, which releases before it did not have.
+// Of ours that do not follow from the log only three may be missing: DEAD, which nobody has
+// to keep, and the buckets TOKENS and SKILLS, which releases before them did not have.
 func (t *Topology) readBackup(folder string) ([]saved, error) {
 	var all []saved
 	var problems []error
@@ -40,7 +40,7 @@ func (t *Topology) readBackup(folder string) ([]saved, error) {
 		}
 		s, err := readSaved(filepath.Join(folder, a.config.Name), a.config.Name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && (a.config.Name == DeadStream || a.config.Name == tokensStream):
+		case errors.Is(err, fs.ErrNotExist) && slices.Contains([]string{DeadStream, tokensStream, skillsStream}, a.config.Name):
 		case errors.Is(err, fs.ErrNotExist):
 			problems = append(problems, fmt.Errorf("%s is missing, or a part of it: %w", a.config.Name, err))
 		case err != nil:

@@ -49,6 +49,7 @@ type Bus struct {
 	Blobs     *Blobs
 	Tools     *Tools
 	Agents    *Agents
+	Skills    *Skills
 	Snapshots *Snapshots
 	Dead      *Dead
 
@@ -95,6 +96,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Bus, error) {
 		Blobs:     blobs,
 		Tools:     &Tools{c: c, blobs: blobs, queues: queues},
 		Agents:    &Agents{c: c},
+		Skills:    &Skills{c: c},
 		Snapshots: &Snapshots{c: c},
 		Dead:      &Dead{c: c},
 		c:         c,

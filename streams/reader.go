@@ -18,6 +18,7 @@ type Reader struct {
 	Log    *Log
 	Blobs  *Blobs
 	Agents *Agents
+	Skills *Skills
 	Tokens *Tokens
 	Tools  *Tools // offers nothing
 
@@ -39,7 +40,7 @@ func OpenReader(ctx context.Context, nc *nats.Conn, o Options) (*Reader, error) 
 	c.findSole(ctx)
 	blobs := &Blobs{c: c}
 	return &Reader{
-		Log: &Log{c: c, shards: shards}, Blobs: blobs, Agents: &Agents{c: c}, Tokens: &Tokens{c: c}, Tools: &Tools{c: c, blobs: blobs}, c: c,
+		Log: &Log{c: c, shards: shards}, Blobs: blobs, Agents: &Agents{c: c}, Skills: &Skills{c: c}, Tokens: &Tokens{c: c}, Tools: &Tools{c: c, blobs: blobs}, c: c,
 	}, nil
 }
 

@@ -190,14 +190,15 @@ func TestABackupMustBeWhole(t *testing.T) {
 	}
 }
 
-// DEAD may be missing, since nobody has to keep it, and the bucket of tokens, since a
-// release before it had none.
+// DEAD may be missing, since nobody has to keep it, and the buckets of tokens and of
+// skills, since a release before them had none.
 func TestABackupNeedsNoDeadLettersAndNoTokens(t *testing.T) {
 	t.Parallel()
 	one, _ := lived(t)
 	folder := saveAll(t, one.js)
 	remove(t, filepath.Join(folder, streams.DeadStream))
 	remove(t, filepath.Join(folder, "KV_"+streams.TokensBucket))
+	remove(t, filepath.Join(folder, "KV_"+streams.SkillsBucket))
 	told, err := restoreAll(t.Context(), t, clientOf(t, bareServer(t, nil)), folder)
 	if err != nil || len(told) != 8 {
 		t.Errorf("restored %v, %v", told, err)

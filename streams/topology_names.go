@@ -21,6 +21,7 @@ const (
 	SnapshotsBucket = "SNAPSHOTS"
 	ToolsBucket     = "TOOLS"
 	AgentsBucket    = "AGENTS"
+	SkillsBucket    = "SKILLS"
 	TokensBucket    = "TOKENS"
 	BlobsStore      = "BLOBS"
 

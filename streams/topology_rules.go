@@ -131,6 +131,7 @@ func bucketRules() []bucketRule {
 		{name: SnapshotsBucket, discard: discardOld, why: "a full cache drops the oldest", derived: true},
 		{name: ToolsBucket, discard: discardNew, why: "a full registry must refuse tools, not forget them"},
 		{name: AgentsBucket, discard: discardNew, why: "a full bucket must refuse settings, not forget them"},
+		{name: SkillsBucket, discard: discardNew, why: "a full bucket must refuse skills, not forget them", late: true},
 		{name: TokensBucket, discard: discardNew, why: "a full bucket must refuse tokens, not forget them", late: true},
 	}
 }

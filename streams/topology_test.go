@@ -89,6 +89,7 @@ func TestTheEmbeddedTopologyIsWhatTheOtherPartsExpect(t *testing.T) {
 		"KV_SNAPSHOTS": {"Limits", "DiscardOld", "File", "Async"},
 		"KV_TOOLS":     {"Limits", "DiscardNew", "File", "Default"},
 		"KV_AGENTS":    {"Limits", "DiscardNew", "File", "Default"},
+		"KV_SKILLS":    {"Limits", "DiscardNew", "File", "Default"},
 		"KV_TOKENS":    {"Limits", "DiscardNew", "File", "Default"},
 		"OBJ_BLOBS":    {"Limits", "DiscardNew", "File", "Default"},
 	}

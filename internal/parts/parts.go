@@ -123,7 +123,7 @@ func (d Domain) RunOrchestrator(
 func portsOf(bus *streams.Bus) orchestrator.Bus {
 	return orchestrator.Bus{
 		Log: bus.Log, Commands: bus.Commands, Work: bus.Work, Timers: bus.Timers, Requests: bus.Requests,
-		Signals: bus.Signals, Feed: bus.Feed, Blobs: bus.Blobs, Tools: bus.Tools, Agents: bus.Agents, Snapshots: bus.Snapshots, Dead: bus.Dead,
+		Signals: bus.Signals, Feed: bus.Feed, Blobs: bus.Blobs, Tools: bus.Tools, Agents: bus.Agents, Skills: bus.Skills, Snapshots: bus.Snapshots, Dead: bus.Dead,
 	}
 }
 

@@ -313,7 +313,7 @@ func foreignSubjects() []string {
 			protocol.ReplySubject(tenant, "01J"), protocol.QuerySubject(tenant, "transcript"),
 			protocol.FeedCommitSubject(k), protocol.FeedDeltaSubject(k), protocol.FeedProgressSubject(k),
 			protocol.StopSubject(k), protocol.DeadSubject(k),
-			"$KV.SNAPSHOTS.1."+k.String(), "$KV.AGENTS."+tenant, "$KV.TOKENS."+tenant, "$O.BLOBS.C."+tenant,
+			"$KV.SNAPSHOTS.1."+k.String(), "$KV.AGENTS."+tenant, "$KV.SKILLS."+tenant, "$KV.TOKENS."+tenant, "$O.BLOBS.C."+tenant,
 		)
 	}
 	for _, group := range installation.Groups {
@@ -351,7 +351,7 @@ func apiRequests() []*nats.Msg {
 	}
 	ask("", "INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.TEMPLATE.NAMES", "META.LEADER.STEPDOWN", "ACCOUNT.PURGE.EVERTURN")
 	ask(`{"name":"EVIL","subjects":["everturn.new.>"],"retention":"limits","storage":"memory","num_replicas":1,"sources":[{"name":"LOG_0"}]}`, "STREAM.CREATE.EVIL")
-	for _, stream := range []string{"COMMANDS", "LOG_0", "WORK", "TIMERS", "FEED", "DEAD", "KV_SNAPSHOTS", "KV_TOOLS", "KV_AGENTS", "KV_TOKENS", "OBJ_BLOBS"} {
+	for _, stream := range []string{"COMMANDS", "LOG_0", "WORK", "TIMERS", "FEED", "DEAD", "KV_SNAPSHOTS", "KV_TOOLS", "KV_AGENTS", "KV_SKILLS", "KV_TOKENS", "OBJ_BLOBS"} {
 		ask("", "STREAM.INFO."+stream, "STREAM.DELETE."+stream, "STREAM.PURGE."+stream, "STREAM.LEADER.STEPDOWN."+stream,
 			"CONSUMER.NAMES."+stream, "CONSUMER.LIST."+stream, "CONSUMER.DELETE."+stream+".orchestrator")
 		ask(fmt.Sprintf(`{"name":%q,"allow_rollup_hdrs":true,"num_replicas":1}`, stream), "STREAM.UPDATE."+stream)

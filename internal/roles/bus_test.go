@@ -213,6 +213,7 @@ func (b *bus) seed() {
 		b.store(protocol.DeadSubject(k), nil)
 		b.store("$KV.SNAPSHOTS.1."+k.String(), nil)
 		b.store("$KV.AGENTS."+tenant, nil)
+		b.store("$KV.SKILLS."+tenant, nil)
 		b.store("$KV.TOKENS."+tenant, nil)
 		b.store("$O.BLOBS.C."+tenant, nil)
 	}
@@ -278,7 +279,7 @@ func (b *bus) settle() {
 	subjects := []string{
 		protocol.CommandSubject(k, "send"), protocol.ChatWorkSubject(k, "x"), protocol.TimerSetSubject(k, "x"),
 		protocol.FeedDeltaSubject(k), protocol.DeadSubject(k), "$KV.SNAPSHOTS." + barrier, "$KV.TOOLS." + barrier,
-		"$KV.AGENTS." + barrier, "$KV.TOKENS." + barrier, "$O.BLOBS.C." + barrier,
+		"$KV.AGENTS." + barrier, "$KV.SKILLS." + barrier, "$KV.TOKENS." + barrier, "$O.BLOBS.C." + barrier,
 	}
 	for shard := range installation.withDefaults().Shards {
 		subjects = append(subjects, protocol.LogSubject(shard, k))

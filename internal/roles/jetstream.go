@@ -14,6 +14,7 @@ const (
 	snapshots = "KV_" + streams.SnapshotsBucket
 	tools     = "KV_" + streams.ToolsBucket
 	agents    = "KV_" + streams.AgentsBucket
+	skills    = "KV_" + streams.SkillsBucket
 	tokens    = "KV_" + streams.TokensBucket
 	blobs     = "OBJ_" + streams.BlobsStore
 )
@@ -30,7 +31,7 @@ func (cfg Config) logs() []string {
 // everyStream is all of them.
 func (cfg Config) everyStream() []string {
 	return append(cfg.logs(), streams.CommandsStream, streams.WorkStream, streams.TimersStream, streams.FeedStream,
-		streams.DeadStream, snapshots, tools, agents, tokens, blobs)
+		streams.DeadStream, snapshots, tools, agents, skills, tokens, blobs)
 }
 
 // each spells one request for each of the names.

@@ -61,13 +61,13 @@ func (cfg Config) orchestrator() User {
 			work(streams.TimersStream, streams.DueConsumer),
 			work(streams.WorkStream, protocol.Any), // pools have any name; part of a token cannot be a wildcard
 			each(leaderGet, cfg.logs()...), each(directGet, cfg.logs()...),
-			each(leaderGet, streams.CommandsStream, streams.WorkStream, streams.DeadStream, blobs),
+			each(leaderGet, streams.CommandsStream, streams.WorkStream, streams.DeadStream, skills, blobs),
 			[]string{
 				directGet(streams.CommandsStream), directGetLast(snapshots),
 				api + "STREAM.PURGE." + blobs, api + "STREAM.PURGE." + snapshots,
 			},
 			each(deleteMessage, append(cfg.logs(), streams.CommandsStream, streams.WorkStream, streams.DeadStream, blobs)...),
-			follow(append(cfg.logs(), streams.FeedStream, tools, agents)...),
+			follow(append(cfg.logs(), streams.FeedStream, tools, agents, skills)...),
 		),
 		subscribe: []string{
 			protocol.ClaimSubject(everyChat), protocol.ResultSubject(everyChat), protocol.AskSubject(everyChat),
@@ -139,7 +139,7 @@ func operator() User {
 			protocol.CommandSubject(everyChat, protocol.Any),
 			protocol.QuerySubject(protocol.Any, protocol.Any),
 			protocol.UploadSubject(everyChat), // for imports
-			put(streams.ToolsBucket), put(streams.AgentsBucket), put(streams.TokensBucket),
+			put(streams.ToolsBucket), put(streams.AgentsBucket), put(streams.SkillsBucket), put(streams.TokensBucket),
 			microDiscovery,
 		},
 		subscribe: []string{protocol.Root + ".>", "$JS.EVENT.>", inboxes},

@@ -47,7 +47,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 	for name, foreign := range map[string][]string{
 		"orchestrator": append([]string{
 			command, due, repeated, progress, protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.AskSubject(k), protocol.OfferSubject(files), query, upload,
-			"$KV.AGENTS.x", "$KV.TOKENS.x",
+			"$KV.AGENTS.x", "$KV.SKILLS.x", "$KV.TOKENS.x",
 		}, remove...),
 		"projection": append([]string{
 			commit, command, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), query, dead, snapshot, tool, blob,
@@ -62,7 +62,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 		}, remove...),
 		"webhook": append([]string{
 			commit, command, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), query, upload, dead, snapshot, tool, blob,
-			"$KV.AGENTS.x", "$KV.TOKENS.x", api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.DELETE.LOG_0",
+			"$KV.AGENTS.x", "$KV.SKILLS.x", "$KV.TOKENS.x", api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.DELETE.LOG_0",
 			api + "CONSUMER.DELETE.LOG_0.webhook-crm", api + "CONSUMER.CREATE.COMMANDS.x", "_R_.x.y",
 		}, remove...),
 		"operator": {
