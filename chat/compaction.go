@@ -261,24 +261,23 @@ func (s State) units() (list []unit, messages []model.Message, unanswered int) {
 	}
 	for _, t := range slices.Backward(shown) {
 		if after == wholeTurn {
-			add(func() { c.inputs(t.Inputs) })
+			add(func() {
+				c.skills(t.activeBefore(firstStep))
+				c.inputs(t.Inputs)
+			})
 			before = events.Boundary{Turn: t.Number}
 		}
 		for _, st := range t.Steps {
 			if st.Number > after {
 				add(func() {
-					c.inputs(t.steeredBefore(st.Number))
-					c.skills(t.activeBefore(st.Number))
+					c.steered(t, st.Number)
 					c.step(st)
 				})
 				before = events.Boundary{Turn: t.Number, Step: st.Number}
 			}
 		}
-		if next := len(t.Steps) + 1; next > after && len(t.steeredBefore(next))+len(t.activeBefore(next)) > 0 {
-			add(func() {
-				c.inputs(t.steeredBefore(next))
-				c.skills(t.activeBefore(next))
-			})
+		if next := len(t.Steps) + 1; next > after && len(t.steeredBefore(next)) > 0 {
+			add(func() { c.steered(t, next) })
 			before.Step = next
 		}
 		after = wholeTurn

@@ -120,21 +120,24 @@ type view struct {
 // wholeTurn stands for the step behind which all of a turn is, its inputs too.
 const wholeTurn = -1
 
+// firstStep is the number of a turn's first step. Skills that it is given stand before
+// the inputs of the turn.
+const firstStep = 1
+
 // part shows what is in a turn behind one step and up to another.
 func (v *view) part(t *turn, after, to int) {
 	if after == wholeTurn {
+		v.skills(t.activeBefore(firstStep))
 		v.inputs(t.Inputs)
 	}
 	for _, st := range t.Steps {
 		if st.Number > after && st.Number <= to {
-			v.inputs(t.steeredBefore(st.Number))
-			v.skills(t.activeBefore(st.Number))
+			v.steered(t, st.Number)
 			v.step(st)
 		}
 	}
 	if next := len(t.Steps) + 1; next > after && next <= to {
-		v.inputs(t.steeredBefore(next)) // the step that is about to be asked for
-		v.skills(t.activeBefore(next))
+		v.steered(t, next) // the step that is about to be asked for
 	}
 }
 
@@ -148,6 +151,15 @@ func (v *view) behind(t *turn, step int) {
 		}
 	}
 	v.part(t, step, maxNumber)
+}
+
+// steered shows what people said to a turn right before a step, behind the skills that
+// they named with it.
+func (v *view) steered(t *turn, step int) {
+	if step > firstStep {
+		v.skills(t.activeBefore(step))
+	}
+	v.inputs(t.steeredBefore(step))
 }
 
 func (v *view) inputs(list []input) {

@@ -137,7 +137,7 @@ func SkillBytes(skill events.Skill) int { return len(jsonText(skill)) }
 // What a model is told of the skills there are, behind its other instructions.
 const aboutSkills = "# Skills\n\n" +
 	"Skills are instructions for particular tasks. Before you do what one of these is about, read it with view_skill and follow it. " +
-	"Where the user writes $ and a skill's name it mostly follows right behind their message; if it does not, read it.\n"
+	"Where the user writes $ and a skill's name it mostly stands right before their message; if it does not, read it.\n"
 
 // systemOf is what a model is told before everything else. Skills come in the order
 // of their names, so that it stays the same from step to step.
@@ -204,6 +204,15 @@ func (t *turn) answers() int {
 	return n
 }
 
+// place is where the skill is shown, as boundaries count: those of the first step go
+// with the inputs of the turn.
+func (a activeSkill) place(t *turn) events.Boundary {
+	if a.Before == firstStep {
+		return events.Boundary{Turn: t.Number}
+	}
+	return events.Boundary{Turn: t.Number, Step: a.Before}
+}
+
 func (s *State) activateSkill(e events.SkillActivated) {
 	s.f.Current.Skills = with(s.f.Current.Skills, activeSkill{Name: e.Skill, Before: e.Step.Step, Digest: e.Digest, Bytes: e.Bytes})
 }
@@ -236,8 +245,7 @@ func (s State) skillsSince(which func(*turn, activeSkill) bool) []activeSkill {
 	var active []activeSkill
 	for _, t := range s.path {
 		for _, a := range t.Skills {
-			at := events.Boundary{Turn: t.Number, Step: a.Before}
-			if isBehind(at, cleared) && which(t, a) {
+			if isBehind(a.place(t), cleared) && which(t, a) {
 				active = newestSkills(active, []activeSkill{a})
 			}
 		}
@@ -282,7 +290,7 @@ func (s State) keptSkills(begin *boundary) []activeSkill {
 // skillsBehind are those that hold behind a place of the path and came before it.
 func (s State) skillsBehind(place events.Boundary) []activeSkill {
 	before := func(t *turn, a activeSkill) bool {
-		return !isBehind(events.Boundary{Turn: t.Number, Step: a.Before}, place)
+		return !isBehind(a.place(t), place)
 	}
 	kept := s.skillsSince(before)
 	if t := s.f.Current; t != nil {
@@ -299,7 +307,7 @@ func (s State) skillsBehind(place events.Boundary) []activeSkill {
 func (v *view) skills(list []activeSkill) {
 	for _, a := range list {
 		v.messages = append(v.messages, model.Message{Role: model.RoleUser, Parts: []events.Part{
-			events.Text(fmt.Sprintf("The user has activated the skill %s. Follow it where it applies, from here on.\n\n<skill name=%q>\n", a.Name, a.Name)),
+			events.Text(fmt.Sprintf("The skill %s is active: the user has asked for it. Follow it where it applies.\n\n<skill name=%q>\n", a.Name, a.Name)),
 			{Type: events.PartText, Blob: a.Digest, Bytes: a.Bytes},
 			events.Text("\n</skill>"),
 		}})

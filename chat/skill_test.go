@@ -202,7 +202,7 @@ func TestS12_ASkillNamedInATextIsReadFromThereOn(t *testing.T) {
 		t.Errorf("recorded is %+v", e)
 	}
 	messages := chat.Prompt(s.state).Messages
-	if n := len(messages); n != 2 || messages[1].Parts[1].Blob != e.Digest || !strings.Contains(messages[1].Parts[0].Text, `<skill name="pdf">`) {
+	if n := len(messages); n != 2 || messages[0].Parts[1].Blob != e.Digest || messages[1].Parts[0].Text != "fill this in with $pdf, please" || !strings.Contains(messages[0].Parts[0].Text, `<skill name="pdf">`) {
 		t.Errorf("the model reads %+v", messages)
 	}
 	s.answer(events.Text("ok"))

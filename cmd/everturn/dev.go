@@ -20,6 +20,7 @@ type devCommand struct {
 	storeFlags
 	everythingFlags
 	gatewayFlags
+	skillFlags
 
 	Webhooks string `type:"existingfile" env:"EVERTURN_WEBHOOKS" placeholder:"FILE" help:"A webhooks.yaml: whom to tell what happens; see docs/WEBHOOKS.md. Default: nobody."`
 	JSON     bool   `help:"Print the server's address as one JSON object."`
@@ -33,6 +34,10 @@ func (c *devCommand) Run(s *surroundings) error {
 		if hooks, err = loadWebhooks(c.Webhooks); err != nil {
 			return err
 		}
+	}
+	list, err := c.skillFlags.load(s)
+	if err != nil {
+		return err
 	}
 	web, err := c.listen(s.ctx)
 	if err != nil {
@@ -48,6 +53,9 @@ func (c *devCommand) Run(s *surroundings) error {
 	all, err := c.everythingFlags.start(s.ctx, s, server, web)
 	if err != nil {
 		return errors.Join(err, server.Close())
+	}
+	if err := keepSkills(s.ctx, server, list); err != nil {
+		return errors.Join(err, all.stop(), server.Close())
 	}
 	telling, stopTelling := context.WithCancel(s.ctx)
 	defer stopTelling()

@@ -227,6 +227,7 @@ type settingsFlags struct {
 	Agent  string   `group:"settings" placeholder:"NAME" help:"Whose settings hold where none is named here; everturn agents list shows them."`
 	Model  string   `group:"settings" placeholder:"NAME" help:"Which model answers; everturn models list names them."`
 	System string   `group:"settings" placeholder:"TEXT" help:"What the model is told before everything else."`
+	Skills []string `group:"settings" placeholder:"NAME,..." help:"The only skills that it is told of; none is no skill at all."`
 	Tools  []string `group:"settings" placeholder:"NAME,..." help:"The only tools that it may call; none is no tool at all."`
 	Steps  int      `group:"settings" placeholder:"N" help:"The most steps before somebody must speak again."`
 
@@ -238,8 +239,19 @@ type settingsFlags struct {
 	ClientTools  clientToolsFile `group:"settings" placeholder:"FILE" help:"Tools that you run yourself, as a JSON list; everturn client-result sends what they come to."`
 }
 
-// noTools stands in place of the names of tools.
+// noTools stands in place of the names of tools, or of skills.
 const noTools = "none"
+
+// only is a list of names as settings have it; nil if none was given.
+func only(names []string) *[]string {
+	if names == nil {
+		return nil
+	}
+	if len(names) == 1 && names[0] == noTools {
+		names = []string{}
+	}
+	return &names
+}
 
 // settings are those that were named; nil if none was.
 func (f *settingsFlags) settings() *events.Settings {
@@ -247,18 +259,12 @@ func (f *settingsFlags) settings() *events.Settings {
 		Agent: f.Agent, Model: f.Model, System: f.System, ClientTools: f.ClientTools.tools,
 		Reviewer: f.Reviewer, Titler: f.Titler, Budget: f.Budget.budget,
 	}
-	if f.Tools != nil {
-		tools := f.Tools
-		if len(tools) == 1 && tools[0] == noTools {
-			tools = []string{}
-		}
-		s.Tools = &tools
-	}
+	s.Tools, s.Skills = only(f.Tools), only(f.Skills)
 	if f.Steps != 0 || f.ApprovalTime != 0 {
 		s.Limits = &events.Limits{Steps: f.Steps, ApprovalMS: f.ApprovalTime.Milliseconds()}
 	}
 	s.Approval = events.ApprovalMode(f.Approval)
-	if s.Agent == "" && s.Model == "" && s.System == "" && s.Tools == nil && s.Limits == nil && s.Approval == "" && s.ClientTools == nil && s.Reviewer == "" && s.Titler == "" && s.Budget == nil {
+	if s.Agent == "" && s.Model == "" && s.System == "" && s.Tools == nil && s.Skills == nil && s.Limits == nil && s.Approval == "" && s.ClientTools == nil && s.Reviewer == "" && s.Titler == "" && s.Budget == nil {
 		return nil
 	}
 	return &s

@@ -82,6 +82,7 @@ type grammar struct {
 	Verify      verifyCommand      `cmd:"" help:"Check logs against every rule."`
 	Models      modelsCommand      `cmd:"" help:"Show and try the models that can be asked."`
 	Agents      agentsCommand      `cmd:"" help:"Show and keep named settings, which chats refer to."`
+	Skills      skillsCommand      `cmd:"" help:"Show and keep skills: instructions that models read when a task needs them."`
 	Tools       toolsCommand       `cmd:"" help:"Show the tools on offer, and take one off the list."`
 	Tokens      tokensCommand      `cmd:"" help:"Show, make and revoke tokens with which gateways are asked."`
 	Webhooks    webhooksCommand    `cmd:"" help:"Send what happens in chats to other systems."`

@@ -31,7 +31,8 @@ type Agent struct {
 	Name     string              `yaml:"name"`
 	Model    string              `yaml:"model,omitempty"`
 	System   string              `yaml:"system,omitempty"`
-	Tools    *[]string           `yaml:"tools,omitempty"` // nil: all that are offered
+	Tools    *[]string           `yaml:"tools,omitempty"`  // nil: all that are offered
+	Skills   *[]string           `yaml:"skills,omitempty"` // nil: all, if tools do not bar them
 	Approval events.ApprovalMode `yaml:"approval,omitempty"`
 	Reviewer string              `yaml:"reviewer,omitempty"` // the model that judges calls
 	Titler   string              `yaml:"titler,omitempty"`   // the model that proposes titles
@@ -105,7 +106,7 @@ type Limits struct {
 
 // Settings are the agent's settings as chats have them.
 func (a Agent) Settings() events.Settings {
-	s := events.Settings{Model: a.Model, System: a.System, Tools: a.Tools, Approval: a.Approval, Reviewer: a.Reviewer, Titler: a.Titler}
+	s := events.Settings{Model: a.Model, System: a.System, Tools: a.Tools, Skills: a.Skills, Approval: a.Approval, Reviewer: a.Reviewer, Titler: a.Titler}
 	if a.Limits != nil {
 		s.Limits = new(events.Limits(*a.Limits))
 	}
@@ -115,7 +116,7 @@ func (a Agent) Settings() events.Settings {
 
 // Of is the agent of that name with those settings.
 func Of(name string, s events.Settings) Agent {
-	a := Agent{Name: name, Model: s.Model, System: s.System, Tools: s.Tools, Approval: s.Approval, Reviewer: s.Reviewer, Titler: s.Titler}
+	a := Agent{Name: name, Model: s.Model, System: s.System, Tools: s.Tools, Skills: s.Skills, Approval: s.Approval, Reviewer: s.Reviewer, Titler: s.Titler}
 	if s.Limits != nil {
 		a.Limits = new(Limits(*s.Limits))
 	}

@@ -23,6 +23,7 @@ const whole = `agents:
       You review code.
       Be brief.
     tools: [read_file, ask_user]
+    skills: [pdf-forms]
     approval: ask
     reviewer: haiku
     titler: flash
@@ -47,7 +48,7 @@ func TestAFileIsReadAndWrittenAgain(t *testing.T) {
 	}
 	want := []events.Settings{
 		{
-			Model: "sonnet", System: "You review code.\nBe brief.\n", Tools: &[]string{"read_file", "ask_user"}, Approval: events.ApprovalAsk, Reviewer: "haiku", Titler: "flash",
+			Model: "sonnet", System: "You review code.\nBe brief.\n", Tools: &[]string{"read_file", "ask_user"}, Skills: &[]string{"pdf-forms"}, Approval: events.ApprovalAsk, Reviewer: "haiku", Titler: "flash",
 			Limits: &events.Limits{Steps: 20, OutputTokens: 4000, ApprovalMS: 600_000},
 			Budget: &events.Budget{Tokens: 100_000, TimeMS: 60_000}, ChatBudget: &events.Budget{CostMicros: 5_000_000},
 		},
@@ -83,6 +84,7 @@ func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 		{"a name that is none", "agents:\n  - name: A b\n", "a.yaml:2:11: want 1 to 64 of a-z"},
 		{"a name that is taken", "agents:\n  - name: a\n  - name: a\n", "a.yaml:3:11: the name is taken"},
 		{"no such mode", "agents:\n  - name: a\n    approval: maybe\n", "a.yaml:3:15: approval: \"maybe\", want ask, auto or full"},
+		{"a skill that is none", "agents:\n  - name: a\n    skills: [../x]\n", "a.yaml:3:14: skills: \"../x\": want 1 to 64 of"},
 		{"a limit that is none", "agents:\n  - name: a\n    limits:\n      steps: -1\n", "a.yaml:4:14: limits.steps: want 0 to"},
 		{"too much of it", "agents:\n  - name: a\n    system: " + strings.Repeat("x", 70_000) + "\n", "a.yaml:3:13: system: 70000 bytes, at most"},
 	} {
