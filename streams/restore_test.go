@@ -126,7 +126,7 @@ func TestABackupIsRestoredIntoACluster(t *testing.T) {
 	if stored := storedIn(t, js, streams.CommandsStream); stored != 3 {
 		t.Errorf("%d commands are there, want 3", stored)
 	}
-	if len(told) != 10 { // COMMANDS, four logs, DEAD, three buckets, one object store
+	if len(told) != 11 { // COMMANDS, four logs, DEAD, four buckets, one object store
 		t.Errorf("restored are %v", told)
 	}
 
