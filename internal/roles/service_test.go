@@ -57,7 +57,7 @@ func TestServiceUsersDoTheirOwnWorkOnly(t *testing.T) {
 		}, remove...),
 		"gateway": append([]string{
 			commit, internal, call, timer, due, outcome, repeated, progress, protocol.ClaimSubject(k), protocol.ResultSubject(k), protocol.AskSubject(k), dead, snapshot,
-			tool, blob, "$KV.TOKENS.x", api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.GET.LOG_0", api + "STREAM.MSG.GET.COMMANDS",
+			tool, blob, "$KV.SKILLS.x", "$KV.TOKENS.x", api + "CONSUMER.MSG.NEXT.COMMANDS.orchestrator", api + "STREAM.MSG.GET.LOG_0", api + "STREAM.MSG.GET.COMMANDS",
 			api + "CONSUMER.CREATE.COMMANDS", api + "STREAM.MSG.DELETE.LOG_0", api + "STREAM.MSG.DELETE.WORK", "_R_.x.y",
 		}, remove...),
 		"webhook": append([]string{
