@@ -23,8 +23,11 @@ const secret = "s3cret-of-the-host"
 
 func TestMain(m *testing.M) {
 	launcher = sandbox.Enter()
-	for _, name := range []string{"DECLARED_TEST_TOKEN", "DECLARED_TEST_OTHER"} {
-		if err := os.Setenv(name, secret); err != nil {
+	for name, value := range map[string]string{
+		"DECLARED_TEST_TOKEN": secret, "DECLARED_TEST_OTHER": secret, "DECLARED_TEST_LONG_KEY": secret + "-and-more",
+		"DECLARED_TEST_LINES_KEY": "the first line-of-a-key\nthe second line-of-a-key",
+	} {
+		if err := os.Setenv(name, value); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

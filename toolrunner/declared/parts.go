@@ -23,35 +23,59 @@ type written struct {
 	JSON      json.RawMessage `json:"json"`
 }
 
-// parts reads a list of parts: the texts, joined, and all others.
+// maxWritten is how many parts a program may write, texts included. Of others than texts
+// a result shows fewer, see [toolrunner.MaxParts].
+const maxWritten = 1_000
+
+// parts reads a list of parts: the texts, joined, and all others. It takes no more memory
+// than the output does: a list of millions of parts is no larger than one of pictures.
 func parts(output string) (text string, others []toolrunner.Part, err error) {
 	d := json.NewDecoder(strings.NewReader(output))
 	d.DisallowUnknownFields()
-	var list []written
-	if err := d.Decode(&list); err != nil {
-		return "", nil, err
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+		return "", nil, errors.New("it does not begin with [")
+	}
+	var texts []string
+	for n := 1; d.More(); n++ {
+		if n > maxWritten {
+			return "", nil, fmt.Errorf("it has more than %d parts", maxWritten)
+		}
+		var w written
+		if err := d.Decode(&w); err != nil {
+			return "", nil, err
+		}
+		if w.Type == "text" {
+			texts = append(texts, w.Text)
+			continue
+		}
+		part, err := w.part()
+		if err != nil {
+			return "", nil, fmt.Errorf("part %d %w", n, err)
+		}
+		others = append(others, part)
+	}
+	if _, err := d.Token(); err != nil {
+		return "", nil, errors.New("it does not end with ]")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return "", nil, errors.New("something follows the list")
 	}
-	var texts []string
-	for i, w := range list {
-		switch w.Type {
-		case "text":
-			texts = append(texts, w.Text)
-		case "image":
-			others = append(others, toolrunner.Image(w.Name, w.Content))
-		case "file":
-			others = append(others, toolrunner.File(w.Name, w.MediaType, w.Content))
-		case "link":
-			others = append(others, toolrunner.Link(w.Title, w.URL))
-		case "data":
-			others = append(others, toolrunner.Data(w.JSON))
-		default:
-			return "", nil, fmt.Errorf("part %d has the type %.20q; want text, image, file, link or data", i+1, w.Type)
-		}
-	}
 	return strings.Join(texts, "\n"), others, nil
+}
+
+// part is what a program means that writes w, unless that is a text.
+func (w written) part() (toolrunner.Part, error) {
+	switch w.Type {
+	case "image":
+		return toolrunner.Image(w.Name, w.Content), nil
+	case "file":
+		return toolrunner.File(w.Name, w.MediaType, w.Content), nil
+	case "link":
+		return toolrunner.Link(w.Title, w.URL), nil
+	case "data":
+		return toolrunner.Data(w.JSON), nil
+	}
+	return toolrunner.Part{}, fmt.Errorf("has the type %.20q; want text, image, file, link or data", w.Type)
 }
 
 // noText is the result of a program that has written what is no text: a picture is

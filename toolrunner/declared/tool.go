@@ -94,15 +94,25 @@ func secretWords() []string { return []string{"KEY", "TOKEN", "SECRET", "PASS", 
 const minSecretBytes = 6
 
 // hiding takes the values of secrets out of what a program writes, should it repeat
-// one: a result is read by people and models, and kept.
+// one: a result is read by people and models, and kept. Of a value of several lines each
+// line is taken out, as lines are shown one by one.
 func hiding(variables []string) *strings.Replacer {
-	var pairs []string
+	var secrets [][2]string // the text, and what stands in its place
 	for _, v := range variables {
 		name, value, _ := strings.Cut(v, "=")
-		named := slices.ContainsFunc(secretWords(), func(word string) bool { return strings.Contains(strings.ToUpper(name), word) })
-		if named && len(value) >= minSecretBytes {
-			pairs = append(pairs, value, "["+name+"]")
+		if !slices.ContainsFunc(secretWords(), func(word string) bool { return strings.Contains(strings.ToUpper(name), word) }) {
+			continue
 		}
+		for _, text := range append(strings.Split(value, "\n"), value) {
+			if text = strings.TrimSpace(text); len(text) >= minSecretBytes {
+				secrets = append(secrets, [2]string{text, "[" + name + "]"})
+			}
+		}
+	}
+	slices.SortStableFunc(secrets, func(a, b [2]string) int { return len(b[0]) - len(a[0]) }) // one may begin with another
+	var pairs []string
+	for _, secret := range secrets {
+		pairs = append(pairs, secret[:]...)
 	}
 	return strings.NewReplacer(pairs...)
 }
@@ -166,9 +176,17 @@ func (s *stderr) Write(b []byte) (int, error) {
 	return s.tail.Write(b)
 }
 
-// end shows the last of it, and gives what is kept.
+// end shows the last of it, and gives what is kept, in whole lines: a part of one may be
+// a part of a secret, which nobody would know again.
 func (s *stderr) end() string {
 	s.follower.Stop()
-	text, _ := s.tail.End()
+	text, dropped := s.tail.End()
+	if dropped > 0 {
+		note, rest, _ := strings.Cut(text, "\n")
+		if _, whole, more := strings.Cut(rest, "\n"); more {
+			rest = whole
+		}
+		text = note + "\n" + rest
+	}
 	return events.RepairText(text)
 }

@@ -53,6 +53,9 @@ func TestTheEndOfAProgramIsTheResult(t *testing.T) {
 		{"no list of parts", `echo '{"type": "text"}'`, []string{"format: parts"}, "is not the list of parts that it should be", true, nil},
 		{"a part of another kind", `echo '[{"type": "text", "text": "a"}, {"type": "sound"}]'`, []string{"format: parts"}, `part 2 has the type "sound"`, true, nil},
 		{"a part that says too much", `echo '[{"type": "text", "texts": "a"}]'`, []string{"format: parts"}, "unknown field", true, nil},
+		{"a list that does not end", `echo '[{"type": "text"}'`, []string{"format: parts"}, "it does not end with ]", true, nil},
+		{"parts without a comma", `echo '[{"type": "text"} {"type": "text"}]'`, []string{"format: parts"}, "is not the list of parts", true, nil},
+		{"thousands of parts", `echo '['; yes '{"type": "text"},' | head -n 1000; echo '{"type": "text"}]'`, []string{"format: parts"}, "it has more than 1000 parts", true, nil},
 		{"two lists", `echo '[] []'`, []string{"format: parts"}, "something follows the list", true, nil},
 		{"too many bytes that are no text", `head -c 2000 /dev/zero`, []string{"output: {kept_bytes: 1000}"}, "It is not kept: ", false, nil},
 		{"more JSON than is kept", `echo "\"$(printf %2000s x)\""`, []string{asJSON, "output: {kept_bytes: 1000}"}, "is too long to be read as JSON", true, nil},
@@ -236,6 +239,29 @@ func TestTheEnvironmentIsWhatTheFileSays(t *testing.T) {
 		}
 		if seen.text() != "[DECLARED_TEST_TOKEN]\n" {
 			t.Errorf("shown: %q", seen.text())
+		}
+	}
+}
+
+// A secret may begin with another one, have several lines, and stand where what is kept
+// begins.
+func TestNoPieceOfASecretIsLeft(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	program := p.script(`echo "$DECLARED_TEST_LONG_KEY"
+		printf '%s\n' "$DECLARED_TEST_LINES_KEY" | while read -r line; do echo "$line" >&2; sleep 0.15; done
+		echo "$DECLARED_TEST_TOKEN" >&2; head -c 4085 /dev/zero | tr '\0' x >&2; echo >&2; exit 1`,
+		"pass_environment: [DECLARED_TEST_TOKEN, DECLARED_TEST_LONG_KEY, DECLARED_TEST_LINES_KEY]")
+	for _, o := range []declared.Options{p.held(), p.free()} {
+		seen := &progress{}
+		out, err := call(t.Context(), p.open(program, o), "{}", seen)
+		if err != nil || !strings.Contains(out.Text, "]\n[DECLARED_TEST_LONG_KEY]\n[standard error:]\n[") || !strings.Contains(seen.text(), "[DECLARED_TEST_LINES_KEY]\n") {
+			t.Errorf("%.300q, %v, shown %.300q", out.Text, err, seen.text())
+		}
+		for _, piece := range []string{"and-more", "line-of-a-key", "the-host"} {
+			if strings.Contains(out.Text+seen.text(), piece) {
+				t.Errorf("%q is left in %.300q, shown %.300q", piece, out.Text, seen.text())
+			}
 		}
 	}
 }
