@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"unicode"
 )
 
 // Modes of what is new. The process's umask takes from them.
@@ -92,8 +93,20 @@ func (w *Workspace) changeable(name string) error {
 }
 
 // isRepository says whether a folder of that name is one of Git: what lies there is run
-// as programs, when nobody expects it.
-func isRepository(name string) bool { return strings.EqualFold(name, ".git") }
+// as programs, when nobody expects it. So it is by any name under which a file system
+// finds it: some look past case, past characters that nobody sees, past dots and spaces
+// at the end, have a short name for it, or name a part of it behind a colon.
+func isRepository(name string) bool {
+	name = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+			return -1
+		}
+		return r
+	}, name)
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.TrimRight(name, ". ")
+	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
+}
 
 // unlinked refuses a path that leads through a link: the file would not lie where
 // whoever approves the call reads that it does, but below .git, for one.

@@ -59,6 +59,8 @@ func TestWhatIsNotWritten(t *testing.T) {
 		"link-out", "link-abs/secret.txt", "link-abs/new.txt", "link-abs/folder/new.txt", "link-in", "loop", "loop/x",
 		"link-folder/main.go", "link-git/hooks/pre-commit",
 		"src", "src/", "new/", ".", "..", "/", "pipe", "a\x00b", "readme.md/x", ".git/hooks/pre-commit", "src/.GIT/config", "",
+		".g\u200cit/config", ".git\ufeff/config", ".gi\u00adt/config", ".git\ufe0f/config", ".git./config", ".git /config", ".git. ./config", "GIT~1/config",
+		".git::$INDEX_ALLOCATION/config",
 	} {
 		text, err := run(t.Context(), tools.WriteFile(w), encoded(t, path, "taken over"))
 		if err == nil {
