@@ -41,6 +41,7 @@ type contentAnswer struct {
 	ContentType string `header:"Content-Type"`
 	Disposition string `header:"Content-Disposition"`
 	Cache       string `header:"Cache-Control"`
+	Vary        string `header:"Vary"`
 	Policy      string `header:"Content-Security-Policy"`
 	Tag         string `header:"ETag"`
 	Body        []byte
@@ -93,7 +94,7 @@ func (a *api) download(ctx context.Context, in *downloadInput) (*contentAnswer, 
 	}
 	out := &contentAnswer{
 		Status: http.StatusOK, ContentType: "application/octet-stream", Disposition: "attachment",
-		Cache: "private, max-age=31536000, immutable", Policy: "sandbox; default-src 'none'", Tag: `"` + in.Digest + `"`, Body: content,
+		Cache: "private, max-age=31536000, immutable", Vary: "Authorization, Cookie", Policy: "sandbox; default-src 'none'", Tag: `"` + in.Digest + `"`, Body: content,
 	}
 	if in.Type != "" {
 		out.ContentType, out.Disposition = in.Type, "inline"

@@ -22,9 +22,9 @@ import (
 // all gateways and everybody on the bus have begun; the others count this gateway
 // alone. A negative one is none.
 type Quotas struct {
-	Commands  int `name:"quota-commands"   env:"EVERTURN_QUOTA_COMMANDS"   default:"100" placeholder:"N" help:"Commands a second of one tenant, and twice as many at once; -1: as many as come."`
-	OpenTurns int `name:"quota-open-turns" env:"EVERTURN_QUOTA_OPEN_TURNS" default:"100" placeholder:"N" help:"Chats of one tenant in which a turn may be at work at a time; -1: as many as like. Those that wait for a person do not count."`
-	Watchers  int `name:"quota-watchers"   env:"EVERTURN_QUOTA_WATCHERS"   default:"500" placeholder:"N" help:"Streams of events that one tenant may have open; -1: as many as like."`
+	Commands  int `name:"quota-commands"   env:"EVERTURN_QUOTA_COMMANDS"   default:"100" placeholder:"N" help:"Commands a second of one tenant, and twice as many at once; -1: as many as come. Default: 100."`
+	OpenTurns int `name:"quota-open-turns" env:"EVERTURN_QUOTA_OPEN_TURNS" default:"100" placeholder:"N" help:"Chats of one tenant in which a turn may be at work at a time; -1: as many as like. Those that wait for a person do not count. Default: 100."`
+	Watchers  int `name:"quota-watchers"   env:"EVERTURN_QUOTA_WATCHERS"   default:"500" placeholder:"N" help:"Streams of events that one tenant may have open; -1: as many as like. Default: 500."`
 }
 
 // Quotas that nobody chose.

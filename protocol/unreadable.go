@@ -72,7 +72,14 @@ func missing(b Body) string {
 	case Promote:
 		return unless(b.Input != "", input)
 	case EditInput:
-		return unless(b.Input != "", input)
+		if b.Input == "" {
+			return input
+		}
+		return unless(!silent(b.Parts), nothingSaid)
+	case Send:
+		return unless(!silent(b.Parts), nothingSaid)
+	case Edit:
+		return unless(!silent(b.Parts), nothingSaid)
 	case SelectBranch:
 		return unless(b.Turn != 0, "turn: missing; want the number of a turn")
 	case Fork:
@@ -85,10 +92,23 @@ func missing(b Body) string {
 		return unless(b.Call != events.CallID{}, call)
 	case ClientResult:
 		return unless(b.Call != events.CallID{}, call)
-	case Create, Send, Interrupt, Configure, Rename, Archive, Unarchive, Retry, Continue, Edit, Regenerate,
+	case Create, Interrupt, Configure, Rename, Archive, Unarchive, Retry, Continue, Regenerate,
 		Compact, Clear, Restore, SetMode, Extend, Erase:
 	}
 	return ""
+}
+
+// nothingSaid is what is wrong with an input that is silent.
+const nothingSaid = "parts: there is nothing but empty text; say something, or attach something"
+
+// silent reports whether parts have text, and nothing in it.
+func silent(parts []events.Part) bool {
+	for _, p := range parts {
+		if p.Type != events.PartText || p.Blob != "" || strings.TrimSpace(p.Text) != "" {
+			return false
+		}
+	}
+	return len(parts) > 0
 }
 
 func unless(said bool, words string) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/everturn/everturn/gateway"
 	"github.com/everturn/everturn/internal/cli"
 	"github.com/everturn/everturn/internal/yamlfile"
 	"github.com/everturn/everturn/streams"
@@ -26,8 +27,17 @@ type configFlags struct {
 	remote
 	storeFlags
 	everythingFlags
+	doorFlags
 
 	Streams string `type:"existingfile" placeholder:"FILE" help:"A streams.yaml in place of the one in this binary."`
+}
+
+// doorFlags are those of the gateways: the one of a process of its own, and the one in dev.
+type doorFlags struct {
+	gateway.Quotas
+	gatewayFlags
+
+	Listen string `env:"EVERTURN_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address that everturn gateway answers HTTP on."`
 }
 
 type configCheck struct {

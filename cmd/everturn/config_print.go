@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -102,7 +103,7 @@ func given(parsed *kong.Context) []setting {
 	}
 	var settings []setting
 	for _, flag := range parsed.Flags() {
-		value := fmt.Sprint(flag.Target.Interface())
+		value := valueOf(flag.Target)
 		if value == "" || slices.Contains([]string{"help", "version", "json"}, flag.Name) {
 			continue
 		}
@@ -119,6 +120,18 @@ func given(parsed *kong.Context) []setting {
 		settings = append(settings, one)
 	}
 	return settings
+}
+
+// valueOf is the value of a flag. One that can be left out and is empty all the same was
+// made so.
+func valueOf(target reflect.Value) string {
+	if target.Kind() != reflect.Pointer {
+		return fmt.Sprint(target.Interface())
+	}
+	if target.IsNil() {
+		return ""
+	}
+	return cmp.Or(fmt.Sprint(target.Elem().Interface()), "none")
 }
 
 // put adds a setting, in place of one with its name.
@@ -143,6 +156,7 @@ func (c *configPrint) derived(settings []setting, set *models.Set) []setting {
 		}
 	}
 	or(setting{Name: "server", Value: nats.DefaultURL, Source: fromDefault})
+	or(setting{Name: "http", Value: "127.0.0.1:8080, or a port near it that is free", Source: fromDefault})
 	or(setting{Name: "streams", Value: "those in this binary", Source: fromDefault})
 	if store, err := c.place(); err == nil {
 		or(setting{Name: "store", Value: store, Source: fromDefault})

@@ -95,6 +95,14 @@ func TestConfigPrintSaysWhereEverySettingComesFrom(t *testing.T) { // not parall
 			nil,
 			setting{Name: "model", Value: "o", Source: "environment", From: "OPENAI_API_KEY"},
 		},
+		{"a quota", nil, nil, setting{Name: "quota-open-turns", Value: "100", Source: "default"}},
+		{
+			"a variable of a gateway",
+			map[string]string{"EVERTURN_LISTEN": ":80"},
+			nil,
+			setting{Name: "listen", Value: ":80", Source: "environment", From: "EVERTURN_LISTEN"},
+		},
+		{"no gateway in dev", map[string]string{"EVERTURN_HTTP": ""}, nil, setting{Name: "http", Value: "none", Source: "environment", From: "EVERTURN_HTTP"}},
 		{"no key", nil, nil, setting{Name: "model", Value: "script", Source: "default"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,7 +28,7 @@ type gatewayCommand struct {
 	connect.Flags
 	gateway.Quotas
 
-	Listen string `env:"EVERTURN_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to answer HTTP on; port 0 takes a free one."`
+	Listen string `env:"EVERTURN_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to answer HTTP on; port 0 takes a free one. Default: 127.0.0.1:8080."`
 	JSON   bool   `help:"Print the address as one JSON object."`
 }
 

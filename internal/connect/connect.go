@@ -277,7 +277,8 @@ func logTo(log *slog.Logger) []nats.Option {
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			log.Info("connection to NATS is back", "server", nc.ConnectedUrlRedacted())
+			// As loud as the loss: whoever has read that wants to know.
+			log.Warn("connection to NATS is back", "server", nc.ConnectedUrlRedacted())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			subject := ""

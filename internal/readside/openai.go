@@ -24,10 +24,14 @@ func openaiWays(cfg gateway.Config, hub *watch.Hub, a *agents) ([]gateway.Way, e
 	if err != nil {
 		return nil, err
 	}
-	return []gateway.Way{
+	ways := []gateway.Way{
 		{Pattern: "GET /v1/models", Handler: http.HandlerFunc(door.List), Refuse: openai.Refuse},
 		{Pattern: "POST /v1/chat/completions", Handler: http.HandlerFunc(door.Complete), Refuse: openai.Refuse, Watches: true, MaxBodyBytes: openai.MaxRequestBytes},
-	}, nil
+	}
+	for _, pattern := range openai.Others() {
+		ways = append(ways, gateway.Way{Pattern: pattern, Handler: http.HandlerFunc(openai.NoSuch), Refuse: openai.Refuse, Open: true})
+	}
+	return ways, nil
 }
 
 // sights are what a hub tells, in the words of that door.
