@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -49,34 +48,6 @@ type house struct {
 	*testing.T
 	server *embedded.Server
 	tokens *streams.Tokens
-	asked  counter
-}
-
-// counter counts how many models are asked at a time.
-type counter struct {
-	mu      sync.Mutex
-	now, up int
-}
-
-func (c *counter) add(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now += n
-	c.up = max(c.up, c.now)
-}
-
-// most is how many it were.
-func (c *counter) most() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.up
-}
-
-// counted is a model that is counted while it is asked.
-type counted struct {
-	model.Model
-
-	asked *counter
 }
 
 // build starts a house. Slots is how many models are asked at a time; 0: as usual.
@@ -93,7 +64,7 @@ func build(t *testing.T, slots int) *house {
 		if slots > 0 {
 			cfg.Pools = map[string]int{"default": slots}
 		}
-		find := func(string) (model.Model, bool) { return counted{scripted, &h.asked}, true }
+		find := func(string) (model.Model, bool) { return scripted, true }
 		return parts.RunOrchestrator(ctx, nc, parts.Topology{ManageAssets: true}, cfg, find, func() { close(ready) })
 	})
 	<-ready
@@ -225,18 +196,5 @@ func (s said) refuses(t *testing.T, status int, code events.Code) {
 	p := into[problem.Problem](t, s)
 	if s.status != status || p.Code != code || p.Status != status || s.header.Get("Content-Type") != problem.ContentType {
 		t.Errorf("answered %d, %s: %s; want %d with code %s", s.status, s.header.Get("Content-Type"), s.body, status, code)
-	}
-}
-
-// Stream implements [model.Model].
-func (c counted) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
-	return func(yield func(model.Delta, error) bool) {
-		c.asked.add(1)
-		defer c.asked.add(-1)
-		for d, err := range c.Model.Stream(ctx, r) {
-			if !yield(d, err) {
-				return
-			}
-		}
 	}
 }
