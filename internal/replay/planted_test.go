@@ -227,8 +227,8 @@ func TestADoctoredLogIsReportedAtItsPlace(t *testing.T) {
 		at := place{c.Rev, 1 + chance.IntN(len(c.Events))}
 		e := c.Events[at.event-1]
 		other := falsified(e)
-		if other == nil {
-			continue
+		if other == nil || e.EventType() == (events.QuestionAsked{}).EventType() && c.Cause.Kind == events.CausedByAsk {
+			continue // what a runner asks came from outside
 		}
 		d := replayed(everything(log), doctored(t, log, at, other)).Difference()
 		if d == nil || (place{d.Rev, d.Event}) != at || d.Type != e.EventType() {
