@@ -10,8 +10,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrNoStreams means that the server has no log: nobody applied a topology yet.
-var ErrNoStreams = errors.New("the server has no streams of Everturn: run `everturn streams apply`")
+// ErrNoStreams means that the server has no log, or not all of it: nobody applied a
+// topology yet, or is about to.
+var ErrNoStreams = errors.New("the server has no streams of Everturn, or not all: run `everturn streams apply`")
 
 // ShardsError means that a log was made for another number of shards. Every
 // chat's place depends on the number, so chats would seem to be gone.
@@ -57,6 +58,8 @@ func CheckLog(ctx context.Context, js jetstream.JetStream) (shards int, err erro
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound) && n == 0:
 			return 0, ErrNoStreams
+		case errors.Is(err, jetstream.ErrStreamNotFound): // somebody may be making them just now
+			return 0, fmt.Errorf("check stream %s: %w: %w", LogStream(n), ErrNoStreams, err)
 		case err != nil:
 			return 0, fmt.Errorf("check stream %s: %w", LogStream(n), explain(err))
 		}

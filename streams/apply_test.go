@@ -264,7 +264,7 @@ func TestALogThatIsNotThereIsSaidSo(t *testing.T) {
 	if err := js.DeleteStream(t.Context(), streams.LogStream(2)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := streams.CheckLog(t.Context(), js); !errors.Is(err, jetstream.ErrStreamNotFound) || !strings.Contains(err.Error(), "LOG_2") {
+	if _, err := streams.CheckLog(t.Context(), js); !errors.Is(err, jetstream.ErrStreamNotFound) || !errors.Is(err, streams.ErrNoStreams) || !strings.Contains(err.Error(), "LOG_2") {
 		t.Errorf("error is %v, want one that names LOG_2", err)
 	}
 }
