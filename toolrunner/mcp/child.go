@@ -115,6 +115,7 @@ func (c *child) Write(ctx context.Context, message jsonrpc.Message) error {
 	case <-c.ended:
 		return c.end
 	}
+	begun(ctx)
 	written := make(chan error, 1)
 	go func() {
 		_, err := c.input.Write(append(line, '\n'))

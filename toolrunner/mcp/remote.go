@@ -67,10 +67,22 @@ func (h *headed) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	maps.Copy(r.Header, h.headers)
 	answer, err := h.base.RoundTrip(r)
+	if r.Method == http.MethodPost && !unsent(err) && !forgotten(r, answer) {
+		begun(r.Context())
+	}
 	if err == nil && !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") { // whose events are bounded one by one
 		answer.Body = &bounded{ReadCloser: answer.Body, left: maxMessageBytes}
 	}
 	return answer, err
+}
+
+// sessionHeader names the session that a request is of.
+const sessionHeader = "Mcp-Session-Id"
+
+// forgotten says whether an answer means that the server knows the session no more, and
+// so has done nothing.
+func forgotten(r *http.Request, answer *http.Response) bool {
+	return answer != nil && answer.StatusCode == http.StatusNotFound && r.Header.Get(sessionHeader) != ""
 }
 
 // bounded is a body that may not be longer.

@@ -167,7 +167,8 @@ func (s *server) call(ctx context.Context, tool string, c toolrunner.Call) (tool
 		if err != nil {
 			return toolrunner.Output{}, err
 		}
-		result, err := one.ask(ctx, tool, c)
+		sent := &sending{}
+		result, err := one.ask(context.WithValue(ctx, sendingKey{}, sent), tool, c)
 		switch {
 		case err == nil:
 			return output(result), nil
@@ -176,15 +177,15 @@ func (s *server) call(ctx context.Context, tool string, c toolrunner.Call) (tool
 				s.doubt(one)
 			}
 			return toolrunner.Output{}, ctx.Err()
-		case errors.Is(err, mcp.ErrConnectionClosed), errors.Is(err, mcp.ErrSessionMissing):
-			gone = one
 		case answered(err):
 			return toolrunner.Output{}, errors.New(s.secrets.hide(err.Error()))
+		case sent.begun.Load():
+			return toolrunner.Output{}, fmt.Errorf("%w: the MCP server %q gave no answer that can be read: %s",
+				toolrunner.ErrOutcomeUnknown, s.Name, s.secrets.hide(err.Error()))
 		case unsent(err):
 			return toolrunner.Output{}, fmt.Errorf("nothing was done: the MCP server %q cannot be reached: %s", s.Name, s.secrets.hide(err.Error()))
 		default:
-			return toolrunner.Output{}, fmt.Errorf("%w: the MCP server %q gave no answer: %s",
-				toolrunner.ErrOutcomeUnknown, s.Name, s.secrets.hide(err.Error()))
+			gone = one
 		}
 	}
 }
@@ -196,6 +197,21 @@ func (o *session) ask(ctx context.Context, tool string, c toolrunner.Call) (*mcp
 	params := &mcp.CallToolParams{Name: tool, Arguments: c.Arguments, Meta: mcp.Meta{metaKey: c.Key}}
 	params.SetProgressToken(token)
 	return o.CallTool(context.WithValue(ctx, callKey{}, c), params)
+}
+
+// sending notes whether a server may have heard of a call. What an error says of that
+// does not count: the end of a session is the same error for calls that were sent as for
+// those that were not.
+type sending struct{ begun atomic.Bool }
+
+// sendingKey finds it in the context of what is sent.
+type sendingKey struct{}
+
+// begun notes that something is sent now.
+func begun(ctx context.Context) {
+	if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
+		s.begun.Store(true)
+	}
 }
 
 // unsent says whether an error means that the server has heard nothing.
