@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -22,6 +23,8 @@ const (
 	endWait = 2 * time.Second
 
 	maxMessageBytes = 16 << 20 // of one message from a server
+
+	maxUnread = 4096 // messages to a server that does not read them; what it asks is answered, too
 )
 
 // child is a server that is a program: one process, one connection. It is an
@@ -31,6 +34,8 @@ type child struct {
 	input  *os.File // what it reads
 	output *io.PipeReader
 	room   chan struct{} // one word: whoever has it writes
+	unread atomic.Int64  // messages that are written, or wait for that
+	deaf   atomic.Bool   // it was ended since there were too many
 	stop   context.CancelFunc
 	closed sync.Once
 	ended  chan struct{} // when nothing of it is left
@@ -39,6 +44,9 @@ type child struct {
 
 // errServerEnded means that a server that is a program has ended.
 var errServerEnded = errors.New("the server has ended")
+
+// errDeaf means that a server has left too much unread.
+var errDeaf = errors.New("the server asks and does not read what it is answered")
 
 // launch starts a server. The life of the process is that of ctx, not of the connecting.
 func launch(ctx context.Context, box *sandbox.Sandbox, command sandbox.Command, logs *journal) (*child, error) {
@@ -89,6 +97,9 @@ func (c *child) SessionID() string { return "" }
 func (c *child) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		line, err := c.lines.next()
+		if err != nil && c.deaf.Load() {
+			return nil, errDeaf
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -107,6 +118,13 @@ func (c *child) Write(ctx context.Context, message jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err
+	}
+	defer c.unread.Add(-1)
+	if c.unread.Add(1) > maxUnread {
+		c.deaf.Store(true)
+		_ = c.output.CloseWithError(errDeaf) // the session ends, and what waits with it
+		c.stop()
+		return errDeaf
 	}
 	select {
 	case <-c.room:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,6 +31,13 @@ const decline = "Decline"
 // maxFields is how many things a server may ask for at once: as many as one call may.
 const maxFields = events.MaxQuestions * events.MaxAsksPerCall
 
+// maxAsking is how many questions of one server are dealt with at once. The calls of a
+// runner ask one after the other; a server that asks more is told no.
+const maxAsking = 64
+
+// stillAtIt is how long a server may still be at a call that was given up, and ask for it.
+const stillAtIt = 15 * time.Minute
+
 // elicit answers the questions of a server by asking whoever follows the chat of the
 // call that it asks for. Where it cannot be told which call that is, since calls of
 // several chats run at once, it is declined: nobody is asked for another.
@@ -38,13 +46,21 @@ func (s *server) elicit(one *session) func(context.Context, *mcp.ElicitRequest) 
 		if r.Params.Mode != "" && r.Params.Mode != "form" {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "only forms can be shown"}
 		}
+		select {
+		case one.asking <- struct{}{}:
+			defer func() { <-one.asking }()
+		default:
+			return &mcp.ElicitResult{Action: declined}, nil
+		}
 		fields, err := fieldsOf(r.Params.RequestedSchema)
 		if err != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 		}
 		c, ok := one.asker(ctx)
 		if !ok {
-			s.log.Warn("an MCP server asks a person, and it is not known for which call; it is declined")
+			if one.puzzle() {
+				s.log.Warn("an MCP server asks a person, and it is not known for which call; it is declined")
+			}
 			return &mcp.ElicitResult{Action: declined}, nil
 		}
 		result, err := fill(ctx, c.Ask, s.Name, r.Params.Message, fields)
@@ -59,7 +75,17 @@ func (s *server) elicit(one *session) func(context.Context, *mcp.ElicitRequest) 
 	}
 }
 
-// asker is the call on whose behalf a server asks.
+// puzzle says whether this is the first time that nobody knows for whom a server asks.
+func (o *session) puzzle() (first bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	first = !o.puzzled
+	o.puzzled = true
+	return first
+}
+
+// asker is the call on whose behalf a server asks. Where it does not say so, that is
+// known if it has but one, and was at none of another chat a while ago that was given up.
 func (o *session) asker(ctx context.Context) (toolrunner.Call, bool) {
 	if c, ok := ctx.Value(callKey{}).(toolrunner.Call); ok {
 		return c, true
@@ -70,6 +96,11 @@ func (o *session) asker(ctx context.Context) (toolrunner.Call, bool) {
 		return toolrunner.Call{}, false
 	}
 	for _, c := range o.pending {
+		for chat, at := range o.left {
+			if chat != c.Chat && time.Since(at) <= stillAtIt {
+				return toolrunner.Call{}, false
+			}
+		}
 		return c, true
 	}
 	return toolrunner.Call{}, false
@@ -220,6 +251,9 @@ func cut(text string, chars int) string { return events.Shorten(events.RepairTex
 // values are the answers that are possible, if they are few.
 func (f field) values() (all []choice) {
 	named := append(slices.Clone(f.OneOf), f.Items.AnyOf...)
+	for i := range named {
+		named[i].Title = cmp.Or(named[i].Title, named[i].Const)
+	}
 	for _, value := range append(slices.Clone(f.Enum), f.Items.Enum...) {
 		named = append(named, choice{Const: value, Title: value})
 	}

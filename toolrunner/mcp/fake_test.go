@@ -30,6 +30,7 @@ type fake struct {
 	in      *bufio.Scanner
 	changed bool
 	asking  json.RawMessage // id of a call that waits for an answer to its question
+	storm   int             // answers that it waits for to many questions
 }
 
 // request is a message of ours.
@@ -98,6 +99,8 @@ const fakeTools = `{"tools":[
 	{"name":"odd","inputSchema":{"type":"object"}},
 	{"name":"large","inputSchema":{"type":"object"}},
 	{"name":"ask","inputSchema":{"type":"object"}},
+	{"name":"storm","inputSchema":{"type":"object"}},
+	{"name":"deaf","inputSchema":{"type":"object"}},
 	{"name":"change","inputSchema":{"type":"object"}}%s
 ]}`
 
@@ -126,6 +129,9 @@ func (f *fake) handle(r request) (exit int) {
 	case "ping":
 		f.answer(r.ID, `{}`)
 	case "": // it is the answer to our question
+		if f.storm--; f.storm > 0 {
+			break
+		}
 		f.say(f.asking, string(r.Result))
 	}
 	return 0
@@ -163,6 +169,16 @@ func (f *fake) call(r request) (exit int) {
 	case "ask":
 		f.asking = r.ID
 		fmt.Println(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":` + question + `}`)
+	case "storm":
+		f.asking, f.storm = r.ID, int(r.Params.Arguments["answers"].(float64))
+		for i := range int(r.Params.Arguments["questions"].(float64)) {
+			fmt.Printf(`{"jsonrpc":"2.0","id":"q%d","method":"elicitation/create","params":%s}`+"\n", i, question)
+		}
+	case "deaf":
+		for i := range 50_000 {
+			fmt.Printf(`{"jsonrpc":"2.0","id":"p%d","method":"ping"}`+"\n", i)
+		}
+		<-time.After(time.Hour)
 	case "change":
 		f.changed = true
 		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)

@@ -194,3 +194,17 @@ func TestAMessageThatIsTooLargeEndsTheSession(t *testing.T) {
 	}
 	r.wantText("fake__echo", `{"text":"again"}`, "again under key-1")
 }
+
+// What a server asks is answered. One that does not read the answers is ended, before
+// they fill the memory.
+func TestAServerThatAsksAndDoesNotReadIsEnded(t *testing.T) {
+	t.Parallel()
+	r := serve(t, quick(), map[string]entry{"fake": fakeServer(t, nil, nil)})
+	r.tool("fake__deaf")
+	began := time.Now()
+	_, err := r.run("fake__deaf", call(`{}`), patience)
+	if took := time.Since(began); !errors.Is(err, toolrunner.ErrOutcomeUnknown) || took > patience/2 {
+		t.Errorf("after %v: %v; want that nobody knows", took, err)
+	}
+	r.wantText("fake__echo", `{"text":"again"}`, "again under key-1")
+}

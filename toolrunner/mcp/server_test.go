@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/toolrunner"
@@ -189,6 +190,54 @@ func TestAQuestionThatMayBeAnyonesIsDeclined(t *testing.T) {
 		return toolrunner.Reply{}, toolrunner.ErrCannotAsk
 	}
 	if out, err := r.run("fake__ask", c, patience); err != nil || out.Text != `{"action":"decline"}` {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// A server may still be at a call that was given up, and ask for it: nobody of another
+// chat is shown that.
+func TestAQuestionAfterACallWasGivenUpIsNotForAnotherChat(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, chat, want string }{
+		{"another chat", "c2", `{"action":"decline"}`},
+		{"the same chat", "c1", `{"action":"accept","content":{"count":12,"sure":true}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := serve(t, quick(), map[string]entry{"fake": fakeServer(t, nil, nil)})
+			if _, err := r.run("fake__never", call(`{}`), 100*time.Millisecond); err == nil {
+				t.Fatal("it was not given up")
+			}
+			c := call(`{}`)
+			c.Chat.Chat = tt.chat
+			c.Ask = func(_ context.Context, questions []events.Question) (toolrunner.Reply, error) {
+				if tt.chat != "c1" {
+					t.Error("somebody is asked who has nothing to do with it")
+				}
+				return toolrunner.Reply{Answers: []events.Answer{{Question: questions[0].ID, Text: "Yes"}, {Question: questions[1].ID, Text: "12"}}}, nil
+			}
+			out, err := r.run("fake__ask", c, patience)
+			var got, want any
+			if err != nil || json.Unmarshal([]byte(out.Text), &got) != nil || json.Unmarshal([]byte(tt.want), &want) != nil {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			if a, b := marshal(got), marshal(want); a != b {
+				t.Errorf("the server is told %s, want %s", a, b)
+			}
+		})
+	}
+}
+
+// Of very many questions at once most are declined, and do not wait in line.
+func TestAStormOfQuestionsIsDeclined(t *testing.T) {
+	t.Parallel()
+	r := serve(t, quick(), map[string]entry{"fake": fakeServer(t, nil, nil)})
+	c := call(`{"questions":300,"answers":200}`)
+	c.Ask = func(ctx context.Context, _ []events.Question) (toolrunner.Reply, error) {
+		<-ctx.Done() // nobody answers
+		return toolrunner.Reply{}, context.Cause(ctx)
+	}
+	if out, err := r.run("fake__storm", c, patience); err != nil || out.Text != `{"action":"decline"}` {
 		t.Errorf("%+v, %v", out, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/toolrunner"
 )
 
@@ -25,8 +27,12 @@ type session struct {
 	doubted chan struct{} // has room for the word that a call had no answer
 	number  atomic.Int64  // of the newest call
 
+	asking chan struct{} // has room for the questions that are asked at once
+
 	mu      sync.Mutex
 	pending map[string]toolrunner.Call // by the token of their progress
+	left    map[events.Key]time.Time   // chats whose calls were given up, and when the last was
+	puzzled bool                       // it was said that nobody knows for whom it asks
 }
 
 // implementation is how we introduce ourselves.
@@ -37,7 +43,10 @@ func implementation() *mcp.Implementation {
 // connect starts a session. What it starts lives as long as life, or until end is
 // called; starting bounds only the connecting.
 func (s *server) connect(life, starting context.Context, pinned bool) (*session, error) {
-	one := &session{changed: make(chan struct{}, 1), doubted: make(chan struct{}, 1), pending: map[string]toolrunner.Call{}}
+	one := &session{
+		changed: make(chan struct{}, 1), doubted: make(chan struct{}, 1), asking: make(chan struct{}, maxAsking),
+		pending: map[string]toolrunner.Call{}, left: map[events.Key]time.Time{},
+	}
 	client := mcp.NewClient(implementation(), &mcp.ClientOptions{
 		Capabilities:                &mcp.ClientCapabilities{}, // nothing that we do not say ourselves
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { remember(one.changed) },
@@ -136,16 +145,21 @@ func (o *session) progress(_ context.Context, r *mcp.ProgressNotificationClientR
 	call.Progress(text)
 }
 
-// begin notes that a call is on its way, and gives the token of its progress.
-func (o *session) begin(c toolrunner.Call) (token string, done func()) {
+// begin notes that a call is on its way, and gives the token of its progress. Who calls
+// done says whether it was given up: then the server may still be at it.
+func (o *session) begin(c toolrunner.Call) (token string, done func(givenUp bool)) {
 	token = "call-" + strconv.FormatInt(o.number.Add(1), 10)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.pending[token] = c
-	return token, func() {
+	return token, func(givenUp bool) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		delete(o.pending, token)
+		if givenUp {
+			maps.DeleteFunc(o.left, func(_ events.Key, at time.Time) bool { return time.Since(at) > stillAtIt })
+			o.left[c.Chat] = time.Now()
+		}
 	}
 }
 
@@ -193,7 +207,7 @@ func (s *server) call(ctx context.Context, tool string, c toolrunner.Call) (tool
 // ask sends a call and waits for its answer.
 func (o *session) ask(ctx context.Context, tool string, c toolrunner.Call) (*mcp.CallToolResult, error) {
 	token, done := o.begin(c)
-	defer done()
+	defer func() { done(ctx.Err() != nil) }()
 	params := &mcp.CallToolParams{Name: tool, Arguments: c.Arguments, Meta: mcp.Meta{metaKey: c.Key}}
 	params.SetProgressToken(token)
 	return o.CallTool(context.WithValue(ctx, callKey{}, c), params)
