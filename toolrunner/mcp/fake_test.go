@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -117,7 +118,13 @@ func (f *fake) handle(r request) (exit int) {
 		}
 		f.answer(r.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"fake","version":"1"}}`)
 	case "tools/list":
-		more := ""
+		odd, _ := os.ReadFile(os.Getenv("FAKE_TOOLS"))
+		more := string(odd)
+		if n, _ := strconv.Atoi(os.Getenv("FAKE_MANY")); n > 0 {
+			for i := range n {
+				more += fmt.Sprintf(`,{"name":"many%d","inputSchema":{"type":"object"}}`, i)
+			}
+		}
 		if f.changed {
 			more = `,{"name":"new one","inputSchema":{"type":"object"}}`
 		}

@@ -15,6 +15,7 @@ import (
 const (
 	maxDescriptionBytes = 16 << 10
 	maxTools            = 512 // of a server
+	maxNames            = 64 << 10
 	maxListPages        = 64
 )
 
@@ -44,6 +45,9 @@ func (s Server) manifest(name string, t *mcp.Tool) (protocol.Manifest, error) {
 		if schema, err = json.Marshal(t.InputSchema); err != nil {
 			return protocol.Manifest{}, fmt.Errorf("tool %.100q: schema: %w", t.Name, err)
 		}
+	}
+	if len(schema) > protocol.MaxSchemaBytes { // else it would be kept until it is refused
+		return protocol.Manifest{}, fmt.Errorf("tool %.100q: schema: %d bytes, at most %d are allowed", t.Name, len(schema), protocol.MaxSchemaBytes)
 	}
 	m := protocol.Manifest{
 		Name: name, Description: describe(t), Schema: schema, Policy: s.policy(t.Name),

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +27,9 @@ type remoteFake struct {
 	call func(w http.ResponseWriter, r *http.Request, id json.RawMessage, tool string)
 	// get answers a stream that is taken up again.
 	get http.HandlerFunc
+	// discover is what it says of itself to who asks in the new way; empty if it cannot.
+	discover string
+	listen   http.HandlerFunc
 }
 
 func newRemoteFake(t *testing.T) *remoteFake {
@@ -65,6 +70,10 @@ func (f *remoteFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&m)
 	switch m.Method {
 	case "server/discover":
+		if f.discover != "" {
+			f.answer(w, `{"jsonrpc":"2.0","id":%s,"result":`+f.discover+`}`, m.ID)
+			return
+		}
 		f.answer(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, m.ID)
 	case "initialize":
 		f.mu.Lock()
@@ -74,6 +83,8 @@ func (f *remoteFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.answer(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}}`, m.ID)
 	case "tools/list":
 		f.answer(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"one","inputSchema":{"type":"object"}},{"name":"two","inputSchema":{"type":"object"}}]}}`, m.ID)
+	case "subscriptions/listen":
+		f.listen(w, r)
 	case "ping":
 		f.answer(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 	case "tools/call":
@@ -160,5 +171,62 @@ func TestACallThatFindsTheSessionForgottenIsSentInTheNext(t *testing.T) {
 	}
 	if n := f.called(); n != 2 {
 		t.Errorf("%d calls were sent, want each once", n)
+	}
+}
+
+// A server may send us on within its host, but not for ever.
+func TestAServerThatSendsUsOnAndOnIsGivenUp(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	loop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		http.Redirect(w, r, "/mcp", http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(loop.Close)
+	times := quick()
+	times.Restart = time.Hour
+	r := serve(t, times, map[string]entry{"far": {"url": loop.URL + "/mcp"}})
+	r.wait("it is given up", func() bool { return strings.Contains(r.log.String(), "on and on") })
+	if n := asked.Load(); n > 100 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// Headers are for one host. Another one, which the server names, is not asked.
+func TestHeadersAreNotTakenElsewhere(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(other.Close)
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+"/?token="+r.Header.Get("Authorization"), http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(first.Close)
+	r := serve(t, quick(), map[string]entry{"far": {"url": first.URL, "headers": map[string]string{"Authorization": "Bearer ${TOKEN}"}}})
+	r.wait("it is told of", func() bool { return strings.Contains(r.log.String(), "where we do not go") })
+	if asked.Load() != 0 {
+		t.Error("the other host was asked")
+	}
+	if strings.Contains(r.log.String(), "value-of-TOKEN") {
+		t.Error("the header is in the log")
+	}
+}
+
+// A server that takes a question for its news and does not answer holds up nobody: not
+// its own start for ever, and not our end, which the end of the test waits for.
+func TestAServerThatStallsWhatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	f := newRemoteFake(t)
+	stalled := make(chan struct{}, 16)
+	f.discover = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"far","version":"1"},"protocolVersion":"2026-07-28"}`
+	f.listen = func(_ http.ResponseWriter, r *http.Request) {
+		stalled <- struct{}{}
+		<-r.Context().Done()
+	}
+	serve(t, quick(), f.entry())
+	select {
+	case <-stalled:
+	case <-time.After(patience):
+		t.Fatal("nobody listens to its news")
 	}
 }

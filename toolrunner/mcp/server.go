@@ -122,10 +122,20 @@ func late(ctx context.Context, err error) error {
 // minRenewal is the least time between two times that a server is asked for its tools.
 const minRenewal = time.Second
 
+// mostRenewal is that of a server which says that it has other tools again and again:
+// each time all chats that begin a turn would have other ones.
+const mostRenewal = time.Minute
+
 // follow stays with a session until its end, which it says the reason of.
 func (s *server) follow(ctx context.Context, one *session, offer func([]toolrunner.Tool)) error {
 	ended := make(chan error, 1)
 	go func() { ended <- one.Wait() }() // ends with the session, whose end is waited for
+	var (
+		rest    = minRenewal
+		renewed = time.Now()
+		news    = (<-chan struct{})(one.changed) // nil while it rests
+		rested  <-chan time.Time
+	)
 	for {
 		select {
 		case err := <-ended:
@@ -133,17 +143,14 @@ func (s *server) follow(ctx context.Context, one *session, offer func([]toolrunn
 				err = errors.New("it has ended the session")
 			}
 			return err
-		case <-one.changed:
-			asking, cancel := context.WithTimeout(ctx, s.times.Start)
-			tools, err := s.list(asking, one)
-			cancel()
-			if err == nil {
-				offer(tools)
-				s.log.Info("an MCP server has other tools now", "tools", len(tools))
-			} else if ctx.Err() == nil {
-				s.log.Warn("an MCP server does not say which tools it has now", "error", s.secrets.hide(err.Error()))
+		case <-news:
+			if rest = min(2*rest, mostRenewal); time.Since(renewed) > 2*rest {
+				rest = minRenewal
 			}
-			pause(ctx, minRenewal)
+			s.renew(ctx, one, offer)
+			renewed, news, rested = time.Now(), nil, time.After(rest)
+		case <-rested:
+			news = one.changed
 		case <-one.doubted:
 			if !one.lives(ctx, s.times.Ping) && ctx.Err() == nil {
 				one.giveUp()
@@ -156,39 +163,34 @@ func (s *server) follow(ctx context.Context, one *session, offer func([]toolrunn
 	}
 }
 
+// renew asks for the tools once more, and offers them. A server that does not answer is
+// doubted, as after a call.
+func (s *server) renew(ctx context.Context, one *session, offer func([]toolrunner.Tool)) {
+	asking, cancel := context.WithTimeout(ctx, s.times.Ready)
+	defer cancel()
+	tools, err := s.list(asking, one)
+	switch {
+	case err == nil:
+		offer(tools)
+		s.log.Info("an MCP server has other tools now", "tools", len(tools))
+	case ctx.Err() == nil:
+		s.log.Warn("an MCP server does not say which tools it has now", "error", s.secrets.hide(err.Error()))
+		if asking.Err() != nil {
+			s.doubt(one)
+		}
+	}
+}
+
 // list asks for the tools, and makes those that are to be offered.
 func (s *server) list(ctx context.Context, one *session) ([]toolrunner.Tool, error) {
-	var (
-		all   []*mcp.Tool
-		names []string
-		known = map[string]bool{}
-		next  string
-	)
-	for page := 0; page == 0 || next != ""; page++ {
-		answer, err := one.ListTools(ctx, &mcp.ListToolsParams{Cursor: next})
-		if wrong, ok := errors.AsType[*jsonrpc.Error](err); ok && wrong.Code == jsonrpc.CodeMethodNotFound {
-			return nil, nil // it has none
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range answer.Tools {
-			if !known[t.Name] {
-				known[t.Name] = true
-				all, names = append(all, t), append(names, t.Name)
-			}
-		}
-		if next = answer.NextCursor; len(all) > maxTools || page > maxListPages {
-			return nil, fmt.Errorf("it has more than %d tools, or names them on more than %d pages", maxTools, maxListPages)
-		}
+	names, chosen, err := s.choose(ctx, one)
+	if err != nil {
+		return nil, err
 	}
 	s.sayWhatMeansNothing(names)
 	short := published(s.Name, names)
 	var tools []toolrunner.Tool
-	for _, t := range all {
-		if !s.offers(t.Name) {
-			continue
-		}
+	for _, t := range chosen {
 		m, err := s.manifest(short[t.Name], t)
 		if err != nil {
 			s.log.Error("a tool of an MCP server cannot be offered", "error", err)
@@ -199,6 +201,43 @@ func (s *server) list(ctx context.Context, one *session) ([]toolrunner.Tool, err
 		}))
 	}
 	return tools, nil
+}
+
+// choose gives the names of all tools that the server has, and those which the file
+// wants of them. Of more than [maxTools] the rest is left out.
+func (s *server) choose(ctx context.Context, one *session) (names []string, chosen []*mcp.Tool, err error) {
+	known := map[string]bool{"": true} // one without a name cannot be called
+	next, left := "", 0
+	for page := 0; page == 0 || next != ""; page++ {
+		answer, err := one.ListTools(ctx, &mcp.ListToolsParams{Cursor: next})
+		if wrong, ok := errors.AsType[*jsonrpc.Error](err); ok && wrong.Code == jsonrpc.CodeMethodNotFound {
+			return nil, nil, nil // it has none
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, t := range answer.Tools {
+			if known[t.Name] {
+				continue
+			}
+			known[t.Name] = true
+			names = append(names, t.Name)
+			switch {
+			case !s.offers(t.Name):
+			case len(chosen) < maxTools:
+				chosen = append(chosen, t)
+			default:
+				left++
+			}
+		}
+		if next = answer.NextCursor; len(names) > maxNames || page > maxListPages {
+			return nil, nil, fmt.Errorf("it has more than %d tools, or names them on more than %d pages", maxNames, maxListPages)
+		}
+	}
+	if left > 0 {
+		s.log.Warn("an MCP server has too many tools; the rest is not offered, and tools in the file can choose", "offered", maxTools, "left_out", left)
+	}
+	return names, chosen, nil
 }
 
 // sayWhatMeansNothing warns of patterns of the file that no tool matches: a slip in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,6 +61,51 @@ func TestAServerMayHaveOtherToolsLater(t *testing.T) {
 	r := serve(t, quick(), map[string]entry{"fake": fakeServer(t, nil, nil)})
 	r.wantText("fake__change", `{}`, "changed")
 	r.tool("fake__new_one")
+}
+
+// Of thousands of tools some are offered, and the file chooses before they are counted.
+func TestAServerWithThousandsOfTools(t *testing.T) {
+	t.Parallel()
+	r := serve(t, quick(), map[string]entry{
+		"all":  fakeServer(t, map[string]string{"FAKE_MANY": "5000"}, nil),
+		"some": fakeServer(t, map[string]string{"FAKE_MANY": "5000"}, entry{"tools": entry{"allow": []string{"many4999", "echo"}}}),
+	})
+	r.tool("some__many4999")
+	r.wantText("some__echo", `{"text":"hello"}`, "hello under key-1")
+	r.wantText("all__echo", `{"text":"hello"}`, "hello under key-1")
+	if n := len(r.offered()); n != 512+2 {
+		t.Errorf("%d tools are offered", n)
+	}
+	if !strings.Contains(r.log.String(), "left_out=") {
+		t.Error("nobody is told of the rest")
+	}
+}
+
+// What is no tool is left out, and spoils none of the others.
+func TestToolsThatAreNone(t *testing.T) {
+	t.Parallel()
+	odd := `,null,{"name":"","inputSchema":{"type":"object"}},{"name":"echo","inputSchema":{"type":"object"}},` +
+		`{"name":"text","inputSchema":"a text"},{"name":"cycle","inputSchema":{"type":"object","$ref":"#"}},{"name":"none"},` +
+		`{"name":"huge","inputSchema":{"type":"object","description":"` + strings.Repeat("x", 1<<20) + `"}}`
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "tools"), []byte(odd), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := serve(t, quick(), map[string]entry{"fake": fakeServer(t, map[string]string{"FAKE_TOOLS": filepath.Join(folder, "tools")}, nil)})
+	r.wantText("fake__echo", `{"text":"hello"}`, "hello under key-1")
+	r.tool("fake__cycle")
+	r.tool("fake__none")
+	names := r.offered()
+	for _, name := range []string{"fake__", "fake__huge"} {
+		if slices.Contains(names, name) {
+			t.Errorf("%s is offered", name)
+		}
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			t.Errorf("%s is offered twice", name)
+		}
+	}
 }
 
 func TestAllThatAResultHolds(t *testing.T) {
