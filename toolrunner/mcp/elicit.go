@@ -63,7 +63,7 @@ func (s *server) elicit(one *session) func(context.Context, *mcp.ElicitRequest) 
 			}
 			return &mcp.ElicitResult{Action: declined}, nil
 		}
-		result, err := fill(ctx, c.Ask, s.Name, r.Params.Message, fields)
+		result, err := fill(ctx, c.Ask, s.Name, s.secrets.conceal(r.Params.Message), fields)
 		if errors.Is(err, toolrunner.ErrCannotAsk) {
 			return &mcp.ElicitResult{Action: declined}, nil
 		}

@@ -71,7 +71,7 @@ func note(variable, text string) {
 
 func (f *fake) serve() int {
 	if os.Getenv("FAKE_CRASHES") != "" {
-		fmt.Fprintln(os.Stderr, "no configuration, token", os.Getenv("FAKE_TOKEN"))
+		fmt.Fprintln(os.Stderr, os.Getenv("FAKE_PADDING"), "no configuration, token", os.Getenv("FAKE_TOKEN"))
 		return 7
 	}
 	for f.in.Scan() {

@@ -208,3 +208,32 @@ func TestAServerThatAsksAndDoesNotReadIsEnded(t *testing.T) {
 	}
 	r.wantText("fake__echo", `{"text":"again"}`, "again under key-1")
 }
+
+// A server that is not started soon is not waited for: each call that waits keeps the
+// place of another one.
+func TestACallOfAServerThatRestsFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	times := quick()
+	times.Ready, times.Restart = patience, time.Hour
+	r := serve(t, times, map[string]entry{"fake": fakeServer(t, nil, nil)})
+	_, _ = r.run("fake__exit", call(`{}`), patience)
+	began := time.Now()
+	_, err := r.run("fake__echo", call(`{}`), patience)
+	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "nothing was done") || took > patience/2 {
+		t.Errorf("after %v: %v; want at once that nothing was done", took, err)
+	}
+}
+
+// A line is cut, and a secret in it is not: no half of one is left.
+func TestNoHalfOfASecretIsLogged(t *testing.T) {
+	t.Parallel()
+	times := quick()
+	times.Restart = time.Hour
+	r := serve(t, times, map[string]entry{"fake": fakeServer(t, map[string]string{
+		"FAKE_CRASHES": "1", "FAKE_TOKEN": "${TOKEN}", "FAKE_PADDING": strings.Repeat("x", 470),
+	}, nil)})
+	r.wait("it is told of", func() bool { return strings.Contains(r.log.String(), "tried again") })
+	if log := r.log.String(); strings.Contains(log, "value-of") || !strings.Contains(log, "no configuration") {
+		t.Error("a part of a secret is in the log")
+	}
+}

@@ -11,9 +11,10 @@ import (
 
 // Limits of what is kept of a server's words for people.
 const (
-	maxLogLine  = 500 // bytes
-	maxLastWord = 2   // lines that are told if it ends
-	noisyLines  = 3   // of its output that are warned of; the rest is for who looks closely
+	maxLogLine  = 500     // bytes
+	maxKeptLine = 8 << 10 // of a line until the secrets are out of it: none is cut in the middle before
+	maxLastWord = 2       // lines that are told if it ends
+	noisyLines  = 3       // of its output that are warned of; the rest is for who looks closely
 )
 
 // journal hears what a server that is a program writes for people: on its standard
@@ -34,7 +35,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	defer j.mu.Unlock()
 	for rest := p; len(rest) > 0; {
 		line, after, whole := bytes.Cut(rest, []byte("\n"))
-		if room := maxLogLine - len(j.part); room > 0 {
+		if room := maxKeptLine - len(j.part); room > 0 {
 			j.part = append(j.part, line[:min(len(line), room)]...)
 		}
 		if rest = after; !whole {
@@ -64,8 +65,8 @@ func (j *journal) noise(line []byte) {
 
 // shown is a line as it may be logged.
 func (j *journal) shown(line []byte) string {
-	text := events.RepairText(string(line[:min(len(line), maxLogLine)]))
-	return j.secrets.hide(strings.TrimSpace(text))
+	text := j.secrets.hide(events.RepairText(string(line[:min(len(line), maxKeptLine)])))
+	return strings.TrimSpace(events.CutText(text, maxLogLine))
 }
 
 // lastWords is what it wrote last to its standard error; of a server that does not

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/toolrunner"
 )
 
@@ -41,6 +42,20 @@ func output(r *mcp.CallToolResult) toolrunner.Output {
 		if data, err := json.Marshal(r.StructuredContent); err == nil { // it came as JSON
 			out.Parts = append(out.Parts, toolrunner.Data(data))
 		}
+	}
+	return out
+}
+
+// concealed is an output without secrets of ours, should a server repeat one. What is in
+// images and files is not looked into.
+func (s *secrets) concealed(out toolrunner.Output) toolrunner.Output {
+	out.Text = s.conceal(out.Text)
+	for i, p := range out.Parts {
+		p.Name, p.Title, p.URL = s.conceal(p.Name), s.conceal(p.Title), s.conceal(p.URL)
+		if p.Type == events.PartData {
+			p.Content = s.concealJSON(p.Content)
+		}
+		out.Parts[i] = p
 	}
 	return out
 }

@@ -28,6 +28,7 @@ type server struct {
 	mu   sync.Mutex
 	live *session      // nil while there is none
 	why  error         // there is none
+	next time.Time     // when it is started again, if that is known
 	news chan struct{} // closed when one of the two has changed
 }
 
@@ -66,6 +67,7 @@ func (s *server) run(ctx context.Context, offer func([]toolrunner.Tool)) {
 		if started && time.Since(began) >= healthy*s.times.Restart {
 			wait = s.times.Restart
 		}
+		s.rests(wait)
 		s.log.Warn("an MCP server is not there; it is tried again", "error", err, "in", wait, "had_started", started)
 		if !pause(ctx, wait) {
 			return
@@ -196,6 +198,7 @@ func (s *server) list(ctx context.Context, one *session) ([]toolrunner.Tool, err
 			s.log.Error("a tool of an MCP server cannot be offered", "error", err)
 			continue
 		}
+		m.Description, m.Schema = s.secrets.conceal(m.Description), s.secrets.concealJSON(m.Schema)
 		tools = append(tools, toolrunner.Func(m, func(ctx context.Context, c toolrunner.Call) (toolrunner.Output, error) {
 			return s.call(ctx, t.Name, c)
 		}))
@@ -295,13 +298,23 @@ func (s *server) change(one *session, why error) {
 	s.news = make(chan struct{})
 }
 
+// rests notes that the server is not started before d has passed: who would wait for
+// less need not wait at all, and keep a place in which another call could run.
+func (s *server) rests(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = time.Now().Add(d)
+	s.change(nil, s.why)
+}
+
 // ready waits for a session that is not the one which is known to be gone, for a while.
 func (s *server) ready(ctx context.Context, gone *session) (*session, error) {
+	late := time.Now().Add(s.times.Ready)
 	timer := time.NewTimer(s.times.Ready)
 	defer timer.Stop()
 	for {
 		s.mu.Lock()
-		live, why, news := s.live, s.why, s.news
+		live, why, news, next := s.live, s.why, s.news, s.next
 		s.mu.Unlock()
 		if live != nil && live != gone {
 			return live, nil
@@ -309,12 +322,19 @@ func (s *server) ready(ctx context.Context, gone *session) (*session, error) {
 		if why == nil {
 			why = errServerEnded
 		}
+		if live == nil && next.After(late) {
+			return nil, notThere(s.Name, why)
+		}
 		select {
 		case <-news:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
-			return nil, fmt.Errorf("nothing was done: the MCP server %q is not there: %w", s.Name, why)
+			return nil, notThere(s.Name, why)
 		}
 	}
+}
+
+func notThere(server string, why error) error {
+	return fmt.Errorf("nothing was done: the MCP server %q is not there: %w", server, why)
 }

@@ -63,6 +63,14 @@ func TestAServerMayHaveOtherToolsLater(t *testing.T) {
 	r.tool("fake__new_one")
 }
 
+// A server that repeats a secret of ours does not get it into a chat. What is none by
+// its name stays as it is.
+func TestSecretsDoNotComeBack(t *testing.T) {
+	t.Parallel()
+	r := serve(t, quick(), map[string]entry{"fake": fakeServer(t, map[string]string{"FAKE_TOKEN": "${TOKEN}", "FAKE_FOLDER": "${HOME}", "FAKE_API_KEY": "written as it is"}, nil)})
+	r.wantText("fake__echo", `{"text":"value-of-TOKEN, value-of-HOME, written as it is"}`, "${TOKEN}, value-of-HOME, [FAKE_API_KEY] under key-1")
+}
+
 // Of thousands of tools some are offered, and the file chooses before they are counted.
 func TestAServerWithThousandsOfTools(t *testing.T) {
 	t.Parallel()

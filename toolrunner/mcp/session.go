@@ -22,6 +22,7 @@ import (
 type session struct {
 	*mcp.ClientSession
 
+	secrets *secrets
 	process *child        // of a server that is a program, else nil
 	changed chan struct{} // has room for the word that there are other tools
 	doubted chan struct{} // has room for the word that a call had no answer
@@ -44,7 +45,7 @@ func implementation() *mcp.Implementation {
 // called; starting bounds only the connecting.
 func (s *server) connect(life, starting context.Context, pinned bool) (*session, error) {
 	one := &session{
-		changed: make(chan struct{}, 1), doubted: make(chan struct{}, 1), asking: make(chan struct{}, maxAsking),
+		secrets: s.secrets, changed: make(chan struct{}, 1), doubted: make(chan struct{}, 1), asking: make(chan struct{}, maxAsking),
 		pending: map[string]toolrunner.Call{}, left: map[events.Key]time.Time{},
 	}
 	client := mcp.NewClient(implementation(), &mcp.ClientOptions{
@@ -142,7 +143,7 @@ func (o *session) progress(_ context.Context, r *mcp.ProgressNotificationClientR
 			text += " of " + strconv.FormatFloat(r.Params.Total, 'g', -1, 64)
 		}
 	}
-	call.Progress(text)
+	call.Progress(o.secrets.conceal(text))
 }
 
 // begin notes that a call is on its way, and gives the token of its progress. Who calls
@@ -185,7 +186,7 @@ func (s *server) call(ctx context.Context, tool string, c toolrunner.Call) (tool
 		result, err := one.ask(context.WithValue(ctx, sendingKey{}, sent), tool, c)
 		switch {
 		case err == nil:
-			return output(result), nil
+			return s.secrets.concealed(output(result)), nil
 		case ctx.Err() != nil:
 			if errors.Is(context.Cause(ctx), toolrunner.ErrTimeout) {
 				s.doubt(one)
