@@ -208,11 +208,13 @@ func (o *Orchestrator) settleInTurn(ctx context.Context, k events.Key, m chat.Me
 // beforeAsking gives the state in which w's model is asked, or not. Asking costs
 // money, and a timer of long ago may have dispatched this attempt once more just
 // when it ended elsewhere. So it is the leader's word, unless the commit that the
-// cache ends with is also the newest one that this process was told of.
+// cache ends with is also the newest one that this process was told of. Where attempts
+// wait for their tenant's share that is too late: a copy may wait here of one that
+// another process has, and comes the moment it has ended there.
 func (o *Orchestrator) beforeAsking(ctx context.Context, w protocol.ModelWork) (entry, error) {
 	k := w.Key()
 	e, ok := o.cache.get(k)
-	if ok && e.state.AttemptOpen(w.Step, w.Attempt) && o.heads.newest(k) == e.sequence {
+	if ok && e.state.AttemptOpen(w.Step, w.Attempt) && o.heads.newest(k) == e.sequence && !o.mayWait(w) {
 		return e, nil
 	}
 	return o.freshly(ctx, k)
