@@ -24,16 +24,22 @@ func (o *Orchestrator) keepFair(ctx, working context.Context, s *share) {
 	ticker := time.NewTicker(offerEvery)
 	defer ticker.Stop()
 	for {
+		tick := ticker.C
+		if s.isIdle() {
+			tick = nil
+		}
 		select {
 		case <-s.wake:
-		case <-ticker.C:
-			s.look(time.Now())
-			for range max(s.slots/(shareOfFree+1), 1) { // whoever has room elsewhere
+		case <-tick:
+			for range s.look(time.Now()) { // whoever has room elsewhere
 				if !o.putBack(working, s, true) {
 					break
 				}
 			}
 		case <-ctx.Done():
+			if !s.isIdle() {
+				pause(working, ackSettles)
+			}
 			for working.Err() == nil && o.putBack(working, s, true) {
 			}
 			return

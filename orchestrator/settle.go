@@ -151,7 +151,6 @@ func (o *Orchestrator) put(ctx context.Context, w protocol.Work) (bool, error) {
 		return false, o.bus.Timers.Set(ctx, w)
 	case protocol.ModelWork:
 		if s, asked := o.shares[w.Pool]; asked && s.queue(w, time.Now()) {
-			s.poke()
 			return false, nil // it waits here
 		}
 	case protocol.ToolWork, protocol.ChatWork:

@@ -54,7 +54,7 @@ type share struct {
 	held    map[string]int // slots, by tenant; no zeros
 	coming  map[string]int // put back since the last look and not seen again
 	onWay   int            // the sum of coming
-	waiting map[string][]waitingWork
+	waiting map[string]*backlog
 	known   map[string]bool      // the subjects of what waits
 	stood   map[string]time.Time // when work of a tenant stood back last
 	latest  company
@@ -67,11 +67,27 @@ type company struct {
 	at     time.Time
 }
 
+// backlog is what waits of a tenant.
+type backlog struct {
+	back  []waitingWork // was in the queue, before all that has never been there
+	fresh []waitingWork
+}
+
 // waitingWork is an attempt whose tenant has its share.
 type waitingWork struct {
 	work  protocol.ModelWork
 	since time.Time
-	ready time.Time // not to be put back before
+}
+
+// first is the list whose first work may be put back, if any.
+func (b *backlog) first(now time.Time) *[]waitingWork {
+	switch {
+	case len(b.back) > 0 && now.Sub(b.back[0].since) >= ackSettles:
+		return &b.back
+	case len(b.fresh) > 0:
+		return &b.fresh
+	}
+	return nil
 }
 
 func newShares(pools map[string]int) map[string]*share {
@@ -87,12 +103,12 @@ func newShares(pools map[string]int) map[string]*share {
 func newShare(slots int) *share {
 	return &share{
 		slots: slots, wake: make(chan struct{}, 1), held: make(map[string]int), coming: make(map[string]int),
-		waiting: make(map[string][]waitingWork), known: make(map[string]bool), stood: make(map[string]time.Time),
+		waiting: make(map[string]*backlog), known: make(map[string]bool), stood: make(map[string]time.Time),
 	}
 }
 
 // admit takes a slot for a tenant, whose caller gives it to release, or says that the
-// tenant has its share.
+// tenant has its share. What is on its way has no claim to a slot that is free now.
 func (s *share) admit(tenant string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +116,7 @@ func (s *share) admit(tenant string, now time.Time) bool {
 	if s.coming[tenant] > 0 {
 		s.arrived(tenant)
 	}
-	if !s.room(tenant, now) {
+	if !s.isWithin(tenant, s.held[tenant], s.slots-s.inHand, now) {
 		return false
 	}
 	s.inHand++
@@ -132,21 +148,30 @@ func (s *share) standBack(w protocol.ModelWork, now time.Time) {
 		return
 	}
 	s.known[subject] = true
-	// It was in the queue before all that has never been there.
-	s.waiting[w.Tenant] = append([]waitingWork{{w, now, now.Add(ackSettles)}}, s.waiting[w.Tenant]...)
+	b := s.waiting[w.Tenant]
+	if b == nil {
+		b = &backlog{}
+		s.waiting[w.Tenant] = b
+	}
+	b.back = append(b.back, waitingWork{w, now})
+	s.poke() // there is something to look after
 }
 
 // queue keeps new work if older work of its tenant waits; false means that it may go
-// into the queue at once.
+// into the queue at once. In any case its tenant keeps the others company: its work may
+// stand in the queue behind all of theirs.
 func (s *share) queue(w protocol.ModelWork, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting[w.Tenant]) == 0 || len(s.known) >= maxWaitingWork {
+	s.see(w.Tenant, now)
+	b := s.waiting[w.Tenant]
+	if b == nil || len(s.known) >= maxWaitingWork {
 		return false
 	}
 	if subject := protocol.WorkSubject(w); !s.known[subject] {
 		s.known[subject] = true
-		s.waiting[w.Tenant] = append(s.waiting[w.Tenant], waitingWork{w, now, now})
+		b.fresh = append(b.fresh, waitingWork{w, now})
+		s.poke()
 	}
 	return true
 }
@@ -156,22 +181,24 @@ func (s *share) queue(w protocol.ModelWork, now time.Time) bool {
 func (s *share) next(now time.Time, anyhow bool) (waitingWork, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	least, found := "", false
-	for tenant, list := range s.waiting {
-		if list[0].ready.After(now) || !anyhow && !s.room(tenant, now) {
+	least, from := "", (*[]waitingWork)(nil)
+	for tenant, b := range s.waiting {
+		list := b.first(now)
+		if list == nil || !anyhow && !s.room(tenant, now) {
 			continue
 		}
 		mine, best := s.held[tenant]+s.coming[tenant], s.held[least]+s.coming[least]
-		if !found || mine < best || mine == best && list[0].since.Before(s.waiting[least][0].since) {
-			least, found = tenant, true
+		if from == nil || mine < best || mine == best && (*list)[0].since.Before((*from)[0].since) {
+			least, from = tenant, list
 		}
 	}
-	if !found {
+	if from == nil {
 		return waitingWork{}, false
 	}
-	list := s.waiting[least]
-	w := list[0]
-	if s.waiting[least] = list[1:]; len(list) == 1 {
+	w := (*from)[0]
+	(*from)[0] = waitingWork{} // the list goes on for long, perhaps
+	*from = (*from)[1:]
+	if b := s.waiting[least]; len(b.back)+len(b.fresh) == 0 {
 		delete(s.waiting, least)
 	}
 	delete(s.known, protocol.WorkSubject(w.work))
@@ -188,17 +215,29 @@ func (s *share) mayWait(tenant string) bool {
 	return lately
 }
 
-// look begins anew to count what is on its way: somebody else may have it.
-func (s *share) look(now time.Time) {
+// isIdle reports whether there is nothing to look after.
+func (s *share) isIdle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.known) == 0 && len(s.stood) == 0
+}
+
+// look gives how much of what waits to put into the queue for whoever has room. If
+// there is room here nothing stays in it, so what did not come went elsewhere. If there
+// is none it may lie there still, before the work of others: then it is not made more.
+func (s *share) look(now time.Time) (offers int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for tenant, at := range s.stood {
-		if now.Sub(at) > waitsFor && len(s.waiting[tenant]) == 0 {
+		if now.Sub(at) > waitsFor && s.waiting[tenant] == nil {
 			delete(s.stood, tenant)
 		}
 	}
-	clear(s.coming)
-	s.onWay = 0
+	if s.inHand < s.slots {
+		clear(s.coming)
+		s.onWay = 0
+	}
+	return max(s.slots/(shareOfFree+1), 1) - s.onWay
 }
 
 // gone says that work that next gave does not come back.
@@ -217,10 +256,16 @@ func (s *share) arrived(tenant string) {
 	}
 }
 
-// room reports whether a tenant may take one more slot.
+// room reports whether a tenant may take one more slot, besides those that are on
+// their way.
 func (s *share) room(tenant string, now time.Time) bool {
-	free := s.slots - s.inHand - s.onWay
-	return free > 0 && (s.alone(tenant, now) || s.held[tenant]+s.coming[tenant] < shareOfFree*free)
+	return s.isWithin(tenant, s.held[tenant]+s.coming[tenant], s.slots-s.inHand-s.onWay, now)
+}
+
+// isWithin reports whether a tenant that holds so many slots may take one of those that
+// are free.
+func (s *share) isWithin(tenant string, held, free int, now time.Time) bool {
+	return free > 0 && (s.alone(tenant, now) || held < shareOfFree*free)
 }
 
 func (s *share) see(tenant string, now time.Time) {

@@ -130,8 +130,12 @@ func TestWhatIsOverAShareIsAskedOnce(t *testing.T) {
 		const chats, long = 10 * poolSlots, 2 * time.Second
 		m := takesAWhile(long)
 		one, two := r.start(m, pool), r.start(m, pool)
-		r.begin("polite", 2*poolSlots) // each process has seen it
-		r.allDone("polite", 2*poolSlots)
+		r.do(of("polite", 0), create())
+		asked := 0
+		for ; one.counted("attempts", "ok") == 0 || two.counted("attempts", "ok") == 0; asked++ { // until each process has seen it
+			r.do(of("polite", 0), send("polite"))
+			r.eventually("the other is answered", func() bool { return len(eventsOf[events.TurnCompleted](r, of("polite", 0))) == asked+1 })
+		}
 		began := time.Now()
 		r.begin("greedy", chats)
 		r.allDone("greedy", chats)
@@ -139,7 +143,7 @@ func TestWhatIsOverAShareIsAskedOnce(t *testing.T) {
 		if most := 2 * time.Duration(chats/atOnce+1) * long; took > most { // an even share takes half of it
 			t.Errorf("all turns took %v, want %v at most: slots were free", took, most)
 		}
-		if got := len(m.requests()) - 2*poolSlots; got != chats {
+		if got := len(m.requests()) - asked; got != chats {
 			t.Errorf("models were asked %d times for %d turns", got, chats)
 		}
 		for _, p := range []*part{one, two} {
@@ -169,5 +173,41 @@ func TestWhatWaitsInAProcessThatDiesIsAskedByAnother(t *testing.T) {
 		<-one.ended
 		r.start(m, pool)
 		r.allDone("greedy", chats)
+	})
+}
+
+// Whoever has never been there waits for the end of an attempt, and not for all that
+// another tenant has in the queue.
+func TestATenantThatComesForTheFirstTimeWaitsForOneAttempt(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		const long = time.Minute
+		m := takesAWhile(long)
+		r.start(m, pool)
+		r.begin("greedy", 20*poolSlots)
+		began := time.Now()
+		r.begin("polite", 1)
+		r.allDone("polite", 1)
+		if took := time.Since(began); took > 2*long {
+			t.Errorf("the other tenant has waited for %v, while a model takes %v", took, long)
+		}
+	})
+}
+
+// While every slot is taken nobody fetches: what is put into the queue then lies there,
+// before what others want next.
+func TestAFullPoolDoesNotFillTheQueueWithWhatWaits(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		r.start(&script{say: func(ctx context.Context, _ int, _ model.Request, yield func(model.Delta, error) bool) {
+			hangs(ctx, yield)
+		}}, pool)
+		r.begin("polite", 1)
+		r.begin("greedy", 20*poolSlots)
+		r.begin("shy", poolSlots)
+		<-time.After(time.Minute)
+		if got := len(r.server.Work()); got > 3*poolSlots {
+			t.Errorf("%d attempts are in the queue of a pool with %d slots", got, poolSlots)
+		}
 	})
 }
