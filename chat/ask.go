@@ -44,8 +44,8 @@ func decideAsk(s State, m Ask, at events.Time) Decision {
 		return Decision{Asked: &protocol.AskAnswer{Answer: protocol.AskAnswered, Answers: h.Answers, Expired: h.Expired, By: h.By}}
 	}
 	timeout := min(c.askedUntil().Sub(at), events.MaxQuestionTimeout)
-	if m.TimeoutMS > 0 {
-		timeout = min(timeout, time.Duration(m.TimeoutMS)*time.Millisecond)
+	if m.TimeoutMS > 0 && m.TimeoutMS < timeout.Milliseconds() { // compared as it is: a Duration may not hold it
+		timeout = time.Duration(m.TimeoutMS) * time.Millisecond
 	}
 	switch {
 	case m.N != len(before)+1:

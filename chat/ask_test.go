@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -163,6 +164,14 @@ func TestS8_ARunningCallAsksAPerson(t *testing.T) {
 			_, list := s.ask(m)
 			if e := find[events.QuestionAsked](t, list); e.TimeoutMS != 30_000 || e.Due != s.at.Add(30*time.Second) {
 				t.Errorf("asked %+v", e)
+			}
+		}},
+		{"a runner that would wait for ever has the time there is", "look", func(t *testing.T, s *story, m chat.Ask) {
+			m.TimeoutMS = math.MaxInt64
+			_, list := s.ask(m)
+			ends := every[events.ToolRequested](s)[0].Deadline.Add(-events.Dead - events.AskReserve)
+			if e := find[events.QuestionAsked](t, list); e.Due > ends || e.TimeoutMS < events.MinAskTimeout.Milliseconds() {
+				t.Errorf("asked %+v, want until %s at most", e, ends)
 			}
 		}},
 		{"the time to answer ends some time before the call's own", "look", func(t *testing.T, s *story, m chat.Ask) {

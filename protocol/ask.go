@@ -14,7 +14,7 @@ type Ask struct {
 	Call      events.CallID     `json:"call"`
 	Rev       uint64            `json:"rev"`                  // that of the work
 	Claim     string            `json:"claim"`                // by which the call runs
-	N         int               `json:"n"`                    // the how manyth time it asks the very same, from 1
+	N         int               `json:"n"`                    // which time it asks the very same, from 1
 	Questions []events.Question `json:"questions"`            // one to three
 	TimeoutMS int64             `json:"timeout_ms,omitempty"` // how long to wait for a person at most; 0: as long as may be
 }
