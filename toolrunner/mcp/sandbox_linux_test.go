@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,5 +47,16 @@ func TestB51_AServerInASandboxThatExitsDuringACall(t *testing.T) {
 	_, err := r.run("held__exit", call(`{}`), patience)
 	if took := time.Since(began); !errors.Is(err, toolrunner.ErrOutcomeUnknown) || took > pendingMost {
 		t.Errorf("after %v: %v; want that nobody knows", took, err)
+	}
+}
+
+// What is wrong is said in the words of the file, before anything is started.
+func TestAServerWhoseProgramIsNotThereIsSaidSo(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "nothing", "server")
+	file := mcp.File{Servers: []mcp.Server{{Name: "lost", Command: missing}}}
+	_, err := mcp.Open(t.Context(), file, mcp.Config{Launcher: launcher, Workspace: t.TempDir()})
+	if want := `mcp server "lost": command: ` + missing + ": "; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error is %v, want %s…", err, want)
 	}
 }

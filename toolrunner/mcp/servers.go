@@ -179,6 +179,9 @@ func confine(ctx context.Context, s Server, cfg Config) (*sandbox.Sandbox, sandb
 	}
 	for _, path := range read {
 		full, err := sandbox.Readable(path)
+		if err != nil && path == s.Command {
+			return nil, command, fmt.Errorf("command: %w", err)
+		}
 		if err != nil {
 			return nil, command, fmt.Errorf("read: %w", err)
 		}

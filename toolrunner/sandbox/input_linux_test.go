@@ -131,4 +131,27 @@ func TestWhatCommandsHaveOfTheirOwnIsNotReadable(t *testing.T) {
 			t.Errorf("%s is %s", path, got)
 		}
 	}
+	missing := filepath.Join(folder, "nothing", "below") // of which the file system names the upper one
+	if _, err := sandbox.Readable(missing); err == nil || !strings.HasPrefix(err.Error(), missing+": ") {
+		t.Errorf("%s is not there: %v", missing, err)
+	}
+}
+
+// What was there when the sandbox was opened may be gone when a command is to run.
+func TestAFolderThatIsGoneIsNamed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, box := range everyBox(p) {
+		workspace := box.Workspace()
+		if err := os.Rename(workspace, workspace+".gone"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := box.Run(t.Context(), sandbox.Command{Argv: []string{"/bin/true"}})
+		if err == nil || !strings.Contains(err.Error(), workspace) || strings.Contains(err.Error(), "/old"+workspace) {
+			t.Errorf("%v: error is %v, want one that names %s", box.Layers(), err, workspace)
+		}
+		if err := os.Rename(workspace+".gone", workspace); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

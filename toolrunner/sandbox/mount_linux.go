@@ -223,8 +223,12 @@ func settled(to string) bool {
 	return filepath.Dir(to) == "/run/systemd/resolve" || filepath.Dir(to) == "/run/resolvconf"
 }
 
-// bind puts a file or folder of the host in its place in the new root.
+// bind puts a file or folder of the host in its place in the new root. One that is
+// gone since the sandbox was opened is named as the host knows it.
 func bind(path string, attributes uint64) error {
+	if _, err := os.Stat(oldRoot + path); err != nil {
+		return errors.New(explain(path, err))
+	}
 	return bindTo(oldRoot+path, newRoot+path, attributes)
 }
 

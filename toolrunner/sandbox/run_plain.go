@@ -71,6 +71,9 @@ func (s *Sandbox) runPlain(ctx context.Context, c Command) (Result, error) {
 // startsIn is the folder that a command starts in.
 func (s *Sandbox) startsIn(c Command) (string, error) {
 	if c.Folder == "" {
+		if _, err := os.Stat(s.cfg.Workspace); err != nil { // gone since the sandbox was opened
+			return "", errors.New(explain(s.cfg.Workspace, err))
+		}
 		folder, err := realFolder(filepath.Join(s.cfg.Workspace, c.Directory))
 		if err != nil || !within(folder, s.cfg.Workspace) {
 			return "", fmt.Errorf("directory %.100q: it is no folder of the workspace", c.Directory)

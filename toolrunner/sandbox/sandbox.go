@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -241,10 +242,14 @@ func Readable(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if full, err = filepath.EvalSymlinks(full); err != nil {
+	real, err := filepath.EvalSymlinks(full)
+	if at, ok := errors.AsType[*fs.PathError](err); ok { // which names some folder above it
+		return "", fmt.Errorf("%s: %w", full, at.Err)
+	}
+	if err != nil {
 		return "", err
 	}
-	return full, checkReadable(full)
+	return real, checkReadable(real)
 }
 
 func checkReadable(path string) error {
