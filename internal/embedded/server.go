@@ -28,6 +28,7 @@ const (
 	defaultUser  = "everturn"
 	defaultReady = 30 * time.Second // a big store takes a while to recover
 	readyPoll    = 50 * time.Millisecond
+	stopWait     = 30 * time.Second // a big store takes a while to be written out
 )
 
 // ErrPortTaken means that something else listens on the address.
@@ -131,8 +132,7 @@ func start(ctx context.Context, so *server.Options, o Options) (*Server, error) 
 	ns.SetLoggerV2(log, false, false, false)
 	ns.Start()
 	if err := ready(ctx, ns, log, o.Ready); err != nil {
-		s.stop()
-		return nil, err
+		return nil, errors.Join(err, stop(ns))
 	}
 	return s, nil
 }
@@ -276,16 +276,45 @@ func (s *Server) Connect(name string, opts ...nats.Option) (*nats.Conn, error) {
 
 // Close stops the server and waits until it has: then the store is complete on
 // disk and free for the next. It may be called more than once; each call waits.
+//
+// [ErrStuck] means that the server does not come to its end. The process should then:
+// the store is its own until it does.
 func (s *Server) Close() error {
 	var err error
 	s.close.Do(func() {
-		s.stop()
-		err = s.lock.Close()
+		if err = stop(s.nats); err == nil {
+			err = s.lock.Close()
+		}
 	})
 	return err
 }
 
-func (s *Server) stop() {
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
+// ErrStuck means that the server did not stop in time. One that could not write to its
+// disk can wait for itself for ever. Nothing that it has stored is lost with it.
+var ErrStuck = errors.New("the NATS server does not stop, which happens when it could not write to its disk; " +
+	"it is left to the end of this process, and what is stored stays: make room before the next start")
+
+// stoppable is the end of a server.
+type stoppable interface {
+	Shutdown()
+	WaitForShutdown()
+}
+
+// stop waits for [stopWait] at most. What is stuck then is left behind: nothing can end it
+// but the end of the process.
+func stop(s stoppable) error {
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.Shutdown()
+		s.WaitForShutdown()
+	}()
+	timer := time.NewTimer(stopWait)
+	defer timer.Stop()
+	select {
+	case <-stopped:
+		return nil
+	case <-timer.C:
+		return ErrStuck
+	}
 }
