@@ -21,6 +21,7 @@ const (
 
 	foreignAway    = time.Second      // before somebody else may have a call we cannot serve, times its deliveries, up to
 	maxForeignAway = 15 * time.Second // which is often enough for a call nobody serves
+	foreignTold    = time.Minute      // from one word on such calls to the next
 	staleAfter     = time.Minute      // past its deadline a call has been settled; clocks agree within [events.Skew]
 	maxCallAge     = 24 * time.Hour   // no deadline is farther away
 
@@ -112,6 +113,7 @@ func (r *Runner) serveCall(accepting, working, ctx context.Context, d protocol.D
 	t, have := r.tools.find(w.Manifest)
 	if !have || t.manifest.Name != w.Tool {
 		r.metrics.foreign.Add(ctx, 1)
+		r.tellForeign(w)
 		return r.notServed(d, w.Deadline)
 	}
 	arguments, err := r.arguments(accepting, w)
@@ -125,6 +127,17 @@ func (r *Runner) serveCall(accepting, working, ctx context.Context, d protocol.D
 	return r.runLicensed(working, ctx, w, t, arguments, protocol.Claim{
 		V: protocol.Version, Call: w.Call, Rev: w.Rev, Claim: claim, Delivery: d.Count(), Runner: r.cfg.Process,
 	})
+}
+
+// tellForeign says that runners of this group differ, which makes calls wait and is
+// seen by nothing else here. While a release is rolled out that is as it should be.
+func (r *Runner) tellForeign(w protocol.ToolWork) {
+	now, last := r.cfg.Clock().UnixNano(), r.foreignTold.Load()
+	if last != 0 && now-last < int64(foreignTold) || !r.foreignTold.CompareAndSwap(last, now) {
+		return
+	}
+	r.log.Warn("a call was given back, since this runner has no such tool, or another form of it: the runners of a group should all have the same",
+		"tool", w.Tool, "manifest", w.Manifest, "chat", w.Key(), "call", w.Call)
 }
 
 // notServed gives back what this runner cannot serve. Another one may; if none

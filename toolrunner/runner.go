@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everturn/everturn/events"
@@ -35,6 +36,8 @@ type Runner struct {
 	tracer  *turntrace.Tracer
 	log     *slog.Logger
 	claims  registry
+
+	foreignTold atomic.Int64 // when a call of a tool that is not here was last told of, in Unix nanoseconds
 }
 
 // offered is a tool with what is known of it once and for all.

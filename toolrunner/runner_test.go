@@ -1,8 +1,10 @@
 package toolrunner_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +152,25 @@ func TestWhatIsNotOursIsGivenBackUnclaimed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Calls that go from runner to runner only seem slow, so one of them says why; not each.
+func TestThatTheRunnersOfAGroupDifferIsSaidOnceAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		g := startWith(t, toolrunner.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, newBus(), effect(), says("must not run"))
+		for _, tt := range []struct {
+			after time.Duration
+			told  int
+		}{{0, 1}, {time.Second, 1}, {time.Minute, 2}} {
+			<-time.After(tt.after)
+			g.settle(g.work(func(w *protocol.ToolWork) { w.Manifest = events.DigestOf(nil) }), 1)
+			if told := strings.Count(log.String(), "should all have the same"); told != tt.told {
+				t.Errorf("after %s it was told %d times, want %d\n%s", tt.after, told, tt.told, &log)
+			}
+		}
+	})
 }
 
 func TestBytesThatAreNoWorkHarmNothing(t *testing.T) {
