@@ -25,12 +25,12 @@ const maxOfferBytes = 512 << 10
 // then on once in a while, since a registry may have been restored from older
 // days. What a source renews is offered at once.
 func (r *Runner) offers(ctx context.Context) {
-	said := map[string]bool{}
+	said, refused := map[string]bool{}, map[string]string{}
 	next := firstOfferPause
 	for try := 0; ctx.Err() == nil; try++ {
 		offer := r.tools.manifests()
 		r.sayWhatAsks(ctx, offer, said)
-		if r.offerAll(ctx, offer, try) {
+		if r.offerAll(ctx, offer, refused, try) {
 			try, next = -1, firstOfferPause
 			r.pauseOrRenew(ctx, r.cfg.OfferEvery)
 			continue
@@ -64,8 +64,9 @@ func (r *Runner) sayWhatAsks(ctx context.Context, offer []protocol.Manifest, sai
 }
 
 // offerAll offers manifests in as many messages as they need, and says whether
-// each was answered. A runner whose sources have nothing yet has nothing to say.
-func (r *Runner) offerAll(ctx context.Context, offer []protocol.Manifest, try int) bool {
+// each was answered. A runner whose sources have nothing yet has nothing to say. Refused
+// has why tools were the last time: what is still so is not told again.
+func (r *Runner) offerAll(ctx context.Context, offer []protocol.Manifest, refused map[string]string, try int) bool {
 	for len(offer) > 0 {
 		n, size := 0, 0
 		for n < len(offer) {
@@ -75,7 +76,7 @@ func (r *Runner) offerAll(ctx context.Context, offer []protocol.Manifest, try in
 			}
 			n++
 		}
-		if !r.offerOnce(ctx, offer[:n], try) {
+		if !r.offerOnce(ctx, offer[:n], refused, try) {
 			return false
 		}
 		if offer = offer[n:]; len(offer) == 0 && r.cfg.Offered != nil {
@@ -86,7 +87,7 @@ func (r *Runner) offerAll(ctx context.Context, offer []protocol.Manifest, try in
 }
 
 // offerOnce is one message with one answer.
-func (r *Runner) offerOnce(ctx context.Context, offer []protocol.Manifest, try int) bool {
+func (r *Runner) offerOnce(ctx context.Context, offer []protocol.Manifest, refused map[string]string, try int) bool {
 	asking, cancel := context.WithTimeout(ctx, offerWait)
 	defer cancel()
 	answer, err := r.bus.Offer(asking, protocol.Offer{
@@ -102,10 +103,15 @@ func (r *Runner) offerOnce(ctx context.Context, offer []protocol.Manifest, try i
 		}
 		return false
 	}
-	for i, why := range answer.Refused {
-		if why != "" && i < len(offer) {
-			r.metrics.refused.Add(ctx, 1)
-			r.log.Error("a tool was refused", "tool", offer[i].Name, "why", why)
+	for i, m := range offer {
+		if i >= len(answer.Refused) || answer.Refused[i] == "" {
+			delete(refused, m.Name)
+			continue
+		}
+		r.metrics.refused.Add(ctx, 1)
+		if why := answer.Refused[i]; refused[m.Name] != why {
+			refused[m.Name] = why
+			r.log.Error("a tool was refused", "tool", m.Name, "why", why)
 		}
 	}
 	return true

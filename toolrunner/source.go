@@ -112,6 +112,9 @@ func (s *toolset) replace(source int, tools []offered) (doubled []offered) {
 		delete(s.serving, s.retired[0])
 		s.retired = s.retired[1:]
 	}
+	if slices.EqualFunc(before, kept, func(a, b offered) bool { return a.digest == b.digest }) {
+		return doubled // who was told of them need not be told again
+	}
 	select {
 	case s.renewed <- struct{}{}:
 	default: // somebody will look anyway

@@ -85,6 +85,40 @@ func TestWhatASourceRenewsIsOfferedAtOnce(t *testing.T) {
 	})
 }
 
+// A source that says the same again and again makes no work for orchestrators, and what
+// they refuse is told once.
+func TestWhatIsTheSameIsNeitherOfferedNorToldAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, s := newBus(), newSource()
+		b.onOffer = func(int) (protocol.OfferAnswer, error) {
+			return protocol.OfferAnswer{Refused: []string{"", "there are too many"}}, nil
+		}
+		var log bytes.Buffer
+		cfg := toolrunner.Config{Sources: []toolrunner.Source{s}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		startWith(t, cfg, b, effect(), hangs)
+		offers := func() int { b.mu.Lock(); defer b.mu.Unlock(); return len(b.offered) }
+		s.change <- []toolrunner.Tool{named("a", hangs)}
+		synctest.Wait()
+		before := offers()
+		for range 5 {
+			s.change <- []toolrunner.Tool{named("a", hangs)}
+			synctest.Wait()
+		}
+		if n := offers() - before; n != 0 {
+			t.Errorf("%d more offers of the same", n)
+		}
+		s.change <- []toolrunner.Tool{named("a", hangs), named("b", hangs)}
+		synctest.Wait()
+		if n := offers() - before; n != 1 {
+			t.Errorf("%d more offers of something else", n)
+		}
+		if n := strings.Count(log.String(), "a tool was refused"); n != 1 {
+			t.Errorf("it is told %d times what is refused", n)
+		}
+	})
+}
+
 func TestARunnerMayHaveNothingUntilItsSourceHas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
