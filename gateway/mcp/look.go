@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/gateway/problem"
 	"github.com/everturn/everturn/protocol/transcript"
 )
 
@@ -83,12 +84,16 @@ func (c caller) look(ctx context.Context, k events.Key, t target, rev uint64) (T
 	if t == (target{}) {
 		t.turn = head.Turn
 	}
+	if t.turn < 0 || t.turn > head.Turn { // else the whole chat would be read for it, again and again
+		return Turn{}, problem.New(events.CodeUnknownTurn, "turn: there is none of this number")
+	}
 	s := seen{target: t, told: Turn{Chat: k.Chat, Turn: t.turn, Status: StatusQueued}}
 	after := max(0, head.MessageCount-tailMessages)
 	whole, err := c.readTurn(ctx, k, &s, after, head.Rev)
 	if err == nil && !whole && after > 0 {
+		begins := max(0, s.now.First-1) // where it is not known, at the beginning of the chat
 		s = seen{target: t, told: Turn{Chat: k.Chat, Turn: t.turn, Status: StatusQueued}}
-		_, err = c.readTurn(ctx, k, &s, 0, head.Rev)
+		_, err = c.readTurn(ctx, k, &s, begins, head.Rev)
 	}
 	return s.turn(), err
 }

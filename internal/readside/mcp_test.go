@@ -199,6 +199,9 @@ func TestAHostIsRefusedInWords(t *testing.T) {
 	t.Parallel()
 	h, address, token := hosts(t)
 	s := h.host(address, token, nil)
+	if begun, no := use[mcp.Turn](t, s, "send", arguments{"text": "hello", "chat": "somebodys"}); begun.Turn != 1 {
+		t.Fatalf("it says %+v %s", begun, no)
+	}
 	for _, tt := range []struct {
 		tool string
 		in   arguments
@@ -209,6 +212,9 @@ func TestAHostIsRefusedInWords(t *testing.T) {
 		{"send", arguments{"text": "x", "wait_seconds": 601}, "wait_seconds"},
 		{"send", arguments{"text": "x", "id": strings.Repeat("x", 300)}, "id"},
 		{"wait", arguments{"chat": "nobodys"}, "unknown_chat"},
+		{"wait", arguments{"chat": "somebodys", "turn": 999999, "wait_seconds": 600}, "unknown_turn"},
+		{"wait", arguments{"chat": "somebodys", "turn": -1, "wait_seconds": 600}, "unknown_turn"},
+		{"interrupt", arguments{"chat": "somebodys", "turn": 999999}, "turn"},
 		{"read_transcript", arguments{"chat": "nobodys"}, "unknown_chat"},
 		{"read_transcript", arguments{"chat": "nobodys", "limit": 101}, "limit"},
 		{"interrupt", arguments{"chat": "nobodys"}, "unknown_chat"},
