@@ -175,8 +175,8 @@ export class Runner {
     const watching = setInterval(() => this.stillWanted(work, claim, call), askMs);
     const progress = this.progress(work, signal);
     const ended = (async () => tool(args, { key: work.key, signal, progress }))().then(
-      (text) => ({ ended: true, text }),
-      (err) => ({ error: err.message }),
+      (text) => ({ ended: true, text: String(text ?? "") }), // whatever it gives: the effect has happened
+      (err) => ({ error: String(err?.message ?? err) }),
     );
     const end = await Promise.race([ended, cancelled]);
     clearTimeout(timeout);

@@ -223,6 +223,8 @@ class Runner:
         ran = time.monotonic() - began
         if call.task.done() and not call.task.cancelled() and not call.task.exception():
             status, text = call.task.result()
+            if status == "ok":  # whatever it gives: the effect has happened
+                text = "" if text is None else str(text)
             return status, text, ran, True
         if call.why:
             return *judge(manifest, call.why, begun=True), ran, False
