@@ -97,9 +97,9 @@ func (d *Door) Handler() http.Handler {
 		// The gateway's own door looks at hosts and sites, and knows of proxies.
 		DisableLocalhostProtection: true,
 	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return single(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(piecewise{w, http.NewResponseController(w)}, r)
-	})
+	}))
 }
 
 // pieceTime is how long a client may take to accept a piece of an answer.

@@ -226,6 +226,13 @@ func TestAHostIsRefusedInWords(t *testing.T) {
 			t.Errorf("%s %v is refused with %q, want %q in it", tt.tool, tt.in, no, tt.want)
 		}
 	}
+	// Many calls in one request would count as one.
+	many := `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_chats"}},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_chats"}}]`
+	for _, body := range []string{many, " \n" + many} {
+		if no := h.ask(token, "POST", address+mcp.Pattern, body, "Accept", "application/json, text/event-stream"); no.status != http.StatusUnprocessableEntity || !strings.Contains(no.body, "one after the other") {
+			t.Errorf("several messages at once: %d %s", no.status, no.body)
+		}
+	}
 	no := h.ask("", "POST", address+mcp.Pattern, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	if no.status != http.StatusUnauthorized || no.header.Get("WWW-Authenticate") == "" {
 		t.Errorf("without a token: %d %s", no.status, no.body)
