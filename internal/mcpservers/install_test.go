@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -235,8 +236,8 @@ func (i *installation) running(t *testing.T) (pids []int) {
 	return pids
 }
 
-// killServers kills all servers that are programs.
-func (i *installation) killServers(t *testing.T) {
+// killServers kills all servers that are programs, and gives their numbers.
+func (i *installation) killServers(t *testing.T) []int {
 	t.Helper()
 	pids := i.running(t)
 	if len(pids) != 3 {
@@ -247,6 +248,17 @@ func (i *installation) killServers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return pids
+}
+
+// wantOthers waits until servers run in place of those that were killed: until then the
+// runner may not have noticed, and what it sends is as good as lost.
+func (i *installation) wantOthers(t *testing.T, killed []int) {
+	t.Helper()
+	i.wait(t, "the servers are started again", func() bool {
+		now := i.running(t)
+		return len(now) == len(killed) && !slices.ContainsFunc(now, func(pid int) bool { return slices.Contains(killed, pid) })
+	})
 }
 
 func (i *installation) killRunner(t *testing.T) {

@@ -83,7 +83,7 @@ func TestServersSurviveKills(t *testing.T) {
 	i := install(t)
 	i.wantResult(t, "remember it", events.ToolOK, "Oslo")
 	i.wantResult(t, "write it", events.ToolOK, "")
-	i.killServers(t)
+	i.wantOthers(t, i.killServers(t))
 	i.wantResult(t, "recall it", events.ToolOK, "it is cold")
 	i.wantResult(t, "read it", events.ToolOK, "kept")
 	i.killRunner(t)
