@@ -11,7 +11,7 @@ import (
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	deptest.Only(t, slices.Concat(deptest.Pure, deptest.Ours("events", "protocol", "model", "internal/picture", "internal/turntrace"), []string{
-		"context", "log/slog", "runtime/debug", "sync",
+		"context", "log/slog", "runtime/debug", "sync", "sync/atomic",
 		"github.com/go-json-experiment/json/...", "go.opentelemetry.io/otel/...",
 	})...)
 }
