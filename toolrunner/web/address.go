@@ -46,6 +46,9 @@ func ParseAllowed(list []string) (Allowed, error) {
 
 func (a *Allowed) add(s string) error {
 	if prefix, err := netip.ParsePrefix(s); err == nil {
+		if prefix.Addr().Is4In6() { // no connection has such an address
+			return errors.New("want the network as one of IPv4, such as 10.0.0.0/8")
+		}
 		a.networks = append(a.networks, network{prefix: prefix.Masked()})
 		return nil
 	}

@@ -64,11 +64,11 @@ func TestWhatAnOperatorAllows(t *testing.T) {
 
 func TestWhatCannotBeAllowed(t *testing.T) {
 	t.Parallel()
-	_, err := ParseAllowed([]string{"", "http://wiki.example", "10.0.0.0/33", "wiki:0", "wiki:99999", "a b", "*.example", "fe80::1%eth0", "ok.example"})
+	_, err := ParseAllowed([]string{"", "http://wiki.example", "10.0.0.0/33", "wiki:0", "wiki:99999", "a b", "*.example", "fe80::1%eth0", "::ffff:10.0.0.0/104", "ok.example"})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if n := strings.Count(err.Error(), "want"); n != 8 {
-		t.Errorf("%d of 8 are told of: %v", n, err)
+	if n := strings.Count(err.Error(), "want"); n != 9 {
+		t.Errorf("%d of 9 are told of: %v", n, err)
 	}
 }
