@@ -72,10 +72,10 @@ type handling struct {
 	noted    string // id of the command whose try was noted
 }
 
-// takeCommand puts a delivered command into its chat's mailbox.
-func (o *Orchestrator) takeCommand(ctx context.Context, d protocol.Delivery, done func()) {
+// takeCommand puts a command into its chat's mailbox, that was taken at that time.
+func (o *Orchestrator) takeCommand(ctx context.Context, d protocol.Delivery, taken time.Time, done func()) {
 	k, _, _ := protocol.ParseCommandSubject(d.Subject()) // a wrong one is refused when it is read
-	h := &handling{delivery: d, key: k, taken: time.Now(), own: identified(storedOf(d))}
+	h := &handling{delivery: d, key: k, taken: taken, own: identified(storedOf(d))}
 	o.boxes.post(k, task{
 		run:  func() error { return o.handleCommand(ctx, h) },
 		done: func(err error) { o.endCommand(ctx, h, err); done() },

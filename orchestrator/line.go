@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -46,12 +47,13 @@ type line struct {
 	waiting map[string][]func() // what begins the others, in order
 	seen    map[string]time.Time
 	passing map[uint64]bool // sequences
+	putOff  map[uint64]time.Time
 }
 
 func newLine() *line {
 	return &line{
 		held: make(map[string]int), atWork: make(map[string]int), waiting: make(map[string][]func()),
-		seen: make(map[string]time.Time), passing: make(map[uint64]bool),
+		seen: make(map[string]time.Time), passing: make(map[uint64]bool), putOff: make(map[uint64]time.Time),
 	}
 }
 
@@ -105,6 +107,7 @@ func (l *line) behind(mailboxes int, now time.Time) []string {
 	if l.inHand*longLine < mailboxes {
 		return nil
 	}
+	maps.DeleteFunc(l.putOff, func(_ uint64, until time.Time) bool { return !now.Before(until) })
 	var list []string
 	for tenant, at := range l.seen { // in any order: everybody's turn comes
 		switch {
@@ -121,7 +124,7 @@ func (l *line) behind(mailboxes int, now time.Time) []string {
 func (l *line) pass(m protocol.Stored, tenant string, now time.Time) (done func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.passing[m.Sequence] || len(l.passing) >= passingAtOnce {
+	if l.passing[m.Sequence] || now.Before(l.putOff[m.Sequence]) || len(l.passing) >= passingAtOnce {
 		return nil, false
 	}
 	l.passing[m.Sequence] = true
@@ -133,11 +136,31 @@ func (l *line) pass(m protocol.Stored, tenant string, now time.Time) (done func(
 	}, true
 }
 
-// takeInLine is takeCommand for a command that the queue has handed over.
+// passed is a command that passes others. Given back it is let alone for a while: its
+// queue has it, or will.
+type passed struct {
+	swept
+	line *line
+}
+
+func (p passed) Later(_ context.Context, delay time.Duration) error {
+	p.line.mu.Lock()
+	defer p.line.mu.Unlock()
+	p.line.putOff[p.Sequence()] = time.Now().Add(delay)
+	return nil
+}
+
+// takeInLine is takeCommand for a command that the queue has handed over. The time that
+// it waits for others of its tenant counts: one that came too late makes room.
 func (o *Orchestrator) takeInLine(ctx context.Context, d protocol.Delivery, done func()) {
-	k, _, _ := protocol.ParseCommandSubject(d.Subject())
-	o.line.enter(k.Tenant, time.Now(), func() {
-		o.takeCommand(ctx, d, func() {
+	taken := time.Now()
+	k, _, err := protocol.ParseCommandSubject(d.Subject())
+	if err != nil { // it is refused when it is read, and nobody's name is kept
+		o.takeCommand(ctx, d, taken, done)
+		return
+	}
+	o.line.enter(k.Tenant, taken, func() {
+		o.takeCommand(ctx, d, taken, func() {
 			done()
 			o.line.leave(k.Tenant)
 		})
@@ -172,7 +195,8 @@ func (o *Orchestrator) passFor(ctx, working context.Context, tenant string) {
 		from = m.Sequence + 1
 		if done, ok := o.line.pass(m, tenant, time.Now()); ok {
 			o.metrics.passed.Add(ctx, 1)
-			o.takeCommand(working, swept{message: m, commands: o.bus.Commands, count: 1}, done)
+			command := passed{swept{message: m, commands: o.bus.Commands, count: 1}, o.line}
+			o.takeCommand(working, command, time.Now(), done)
 		}
 	}
 }

@@ -55,3 +55,31 @@ func TestACommandNeedNotStandBehindThousandsOfAnotherTenant(t *testing.T) {
 		}
 	})
 }
+
+// unwritable is a log that nothing can be written to.
+type unwritable struct{ orchestrator.Log }
+
+func (unwritable) Append(ctx context.Context, _ protocol.Append) (uint64, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+// A command counts its time from when it was taken, also while it waits for others of
+// its tenant: while the store is away nobody has all the mailboxes for minutes.
+func TestCommandsThatWaitForTheirTenantMakeRoomInTime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(r *rig) {
+		const mailboxes, patience = 64, 10 * time.Second
+		o := r.start(answers(says("fine")), func(c *orchestrator.Config, b *orchestrator.Bus) {
+			c.Mailboxes, b.Log = mailboxes, unwritable{b.Log}
+		})
+		r.command(of("polite", 0), create())
+		for n := range mailboxes - 1 {
+			r.command(of("greedy", n), create())
+		}
+		<-time.After(patience + patience/2)
+		if got := o.counted("given_back"); got < mailboxes {
+			t.Errorf("%d of %d commands are given back", got, mailboxes)
+		}
+	})
+}

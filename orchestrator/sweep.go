@@ -118,7 +118,7 @@ func (o *Orchestrator) sweepOldest(ctx, working context.Context, from uint64) (n
 	o.log.Warn("a command was stored for long and is handled now", "subject", m.Subject, "sequence", m.Sequence)
 	var handled sync.WaitGroup
 	handled.Add(1)
-	o.takeCommand(working, swept{message: m, commands: o.bus.Commands, count: durableFrom}, handled.Done)
+	o.takeCommand(working, swept{message: m, commands: o.bus.Commands, count: durableFrom}, time.Now(), handled.Done)
 	handled.Wait()
 	return m.Sequence + 1, true
 }
