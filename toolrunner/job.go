@@ -132,10 +132,13 @@ func (r *Runner) serveCall(accepting, working, ctx context.Context, d protocol.D
 // tellForeign says that runners of this group differ, which makes calls wait and is
 // seen by nothing else here. While a release is rolled out that is as it should be.
 func (r *Runner) tellForeign(w protocol.ToolWork) {
-	now, last := r.cfg.Clock().UnixNano(), r.foreignTold.Load()
-	if last != 0 && now-last < int64(foreignTold) || !r.foreignTold.CompareAndSwap(last, now) {
+	r.foreign.mu.Lock()
+	defer r.foreign.mu.Unlock()
+	now := r.cfg.Clock()
+	if now.Sub(r.foreign.told) < foreignTold {
 		return
 	}
+	r.foreign.told = now
 	r.log.Warn("a call was given back, since this runner has no such tool, or another form of it: the runners of a group should all have the same",
 		"tool", w.Tool, "manifest", w.Manifest, "chat", w.Key(), "call", w.Call)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/everturn/everturn/events"
@@ -37,7 +36,10 @@ type Runner struct {
 	log     *slog.Logger
 	claims  registry
 
-	foreignTold atomic.Int64 // when a call of a tool that is not here was last told of, in Unix nanoseconds
+	foreign struct { // calls of tools that are not here
+		mu   sync.Mutex
+		told time.Time // when one of them was told of
+	}
 }
 
 // offered is a tool with what is known of it once and for all.
