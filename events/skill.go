@@ -51,8 +51,8 @@ type SkillFile struct {
 // It holds for the turn and for all that follow it. The text is in the object store,
 // under its digest, as it was when the turn started.
 type SkillActivated struct {
-	Step   StepID `json:"step"` // the first that is shown it
-	Skill  string `json:"skill"`
+	Step   StepID `json:"step"`  // the first that is shown it
+	Skill  string `json:"skill"` // by its name
 	Digest Digest `json:"digest"`
 	Bytes  int64  `json:"bytes"`
 }
