@@ -181,13 +181,13 @@ func (s State) activations() []events.Event {
 	var list []events.Event
 	active := s.activeSkills()
 	given := len(t.activeBefore(next))
-	for _, name := range namedSkills(said) {
-		skill, ok := findSkill(offered, name)
-		if !ok || given+len(list) == events.MaxActivatedSkills || slices.ContainsFunc(active, func(a activeSkill) bool { return a.Digest == skill.Digest && a.Name == name }) {
+	for _, skill := range namedSkills(said, offered) {
+		shown := slices.ContainsFunc(active, func(a activeSkill) bool { return a.Digest == skill.Digest && a.Name == skill.Name })
+		if shown || given+len(list) == events.MaxActivatedSkills {
 			continue
 		}
 		list = append(list, events.SkillActivated{
-			Step: events.StepID{Turn: t.Number, Step: next}, Skill: name, Digest: skill.Digest, Bytes: skill.Bytes,
+			Step: events.StepID{Turn: t.Number, Step: next}, Skill: skill.Name, Digest: skill.Digest, Bytes: skill.Bytes,
 		})
 	}
 	return list

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
@@ -266,6 +267,44 @@ func TestS12_WhatActivatesASkill(t *testing.T) {
 	s.activates(s.send("$pdf $csv $pdf"), "1.1 pdf", "1.1 csv")
 }
 
+// Whoever may write to a chat may fill what it says with names, and with backticks. That
+// is to cost what reading it costs: a square of it would keep an orchestrator for minutes.
+func TestS12_AStormOfNamesIsReadOnce(t *testing.T) {
+	t.Parallel()
+	for name, storm := range map[string]func(n int) string{
+		"names": func(n int) string {
+			var b strings.Builder
+			for b.Len() < events.MaxInlineBytes-16 {
+				n++
+				fmt.Fprintf(&b, "$n%x ", n)
+			}
+			return b.String()
+		},
+		"backticks": func(int) string {
+			var b strings.Builder
+			for n := 1; b.Len()+n < events.MaxInlineBytes-16; n++ {
+				b.WriteString(strings.Repeat("`", n) + " ")
+			}
+			return b.String()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := skilled(t)
+			s.send("hello")
+			began := time.Now()
+			for n := range 16 {
+				s.sendAs(events.ModeSteer, storm(n<<20))
+			}
+			s.sendAs(events.ModeSteer, "$pdf")
+			s.activates(s.answer(events.Text("hi")), "1.2 pdf")
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
 func TestS12_ActiveSkillsAreThoseOfTheBranch(t *testing.T) {
 	t.Parallel()
 	s := skilled(t)
@@ -338,7 +377,7 @@ func TestS12_NoMoreSkillsAreOfferedThanThereIsRoomFor(t *testing.T) {
 	for _, kept := range of.Skills {
 		total += chat.SkillBytes(kept)
 	}
-	if total > events.MaxSkillsBytes || len(of.Skills) != 12 {
+	if total > events.MaxSkillsBytes || len(of.Skills) != 6 {
 		t.Errorf("%d are offered, of %d bytes", len(of.Skills), total)
 	}
 }
