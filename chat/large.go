@@ -18,8 +18,8 @@ type Content struct {
 const maxEventsBytes = events.MaxCommitBytes - maxTurnBytes
 
 // maxTurnBytes is more than the start of a turn can take: instructions, each of
-// whose bytes may take two in JSON, [MaxTools] tools, and the client's own.
-const maxTurnBytes = 192<<10 + events.MaxClientToolsBytes
+// whose bytes may take two in JSON, [MaxTools] tools, the client's own, and skills.
+const maxTurnBytes = 192<<10 + events.MaxClientToolsBytes + events.MaxSkillsBytes
 
 // detachLarge takes content above [events.MaxInlineBytes] out of the events,
 // and then the largest that is left until they fit into a commit. It happens

@@ -24,9 +24,10 @@ func heaviest() events.Settings {
 	return events.Settings{System: strings.Repeat(`"`, 64<<10), ClientTools: &tools}
 }
 
-// crowded are as many tools of runners as can be on offer, with long names.
+// crowded are as many tools of runners as can be on offer, with long names, and as many
+// skills.
 func crowded() chat.Live {
-	l := chat.Live{Defaults: events.Settings{Model: strings.Repeat("m", 128)}}
+	l := chat.Live{Skills: crowdedSkills(), Defaults: events.Settings{Model: strings.Repeat("m", 128)}}
 	for i := range chat.MaxTools {
 		l.Tools = append(l.Tools, protocol.Manifest{
 			Name: fmt.Sprintf("tool-%059d", i), Group: strings.Repeat("g", 32), Schema: json.RawMessage(`{"type":"object"}`),
@@ -34,6 +35,24 @@ func crowded() chat.Live {
 		}.Tool())
 	}
 	return l
+}
+
+// crowdedSkills take all the room that skills have, and no more.
+func crowdedSkills() []events.Skill {
+	var list []events.Skill
+	room := events.MaxSkillsBytes
+	for n := range events.MaxSkills {
+		one := skill(fmt.Sprintf("s%02d", n), "text")
+		one.Description = strings.Repeat("d", events.MaxSkillDescriptionChars)
+		for chat.SkillBytes(one) < events.MaxSkillsBytes/events.MaxSkills-128 {
+			one.Files = append(one.Files, events.SkillFile{Path: strings.Repeat("f", 100), Bytes: 1})
+		}
+		if room -= chat.SkillBytes(one); room < 0 {
+			break
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // crowd is a story in which all of [crowded] are on offer, and no commit is too large.

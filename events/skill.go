@@ -4,9 +4,9 @@ import "fmt"
 
 // Limits of skills.
 const (
-	MaxSkills      = 64        // that a turn is offered, and so that a tenant has
-	MaxSkillsBytes = 128 << 10 // of what stands of all of them in the settings of a turn, as JSON
-	MaxSkillFiles  = 64        // beside SKILL.md, in one skill
+	MaxSkills      = 64       // that a turn is offered, and so that a tenant has
+	MaxSkillsBytes = 64 << 10 // of what stands of all of them in the settings of a turn, as JSON
+	MaxSkillFiles  = 64       // beside SKILL.md, in one skill
 
 	MaxSkillNameBytes        = 64
 	MaxSkillDescriptionChars = 1024
