@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/everturn/everturn/chat"
@@ -38,11 +39,11 @@ type Skill struct {
 // Load reads a skill's folder, or every skill's folder right below one that is none
 // itself. The error names all that is wrong with any of them.
 func Load(folder string) ([]Skill, error) {
-	if _, err := os.Stat(filepath.Join(folder, chat.SkillFileName)); err == nil {
+	if is, err := isSkill(folder); err != nil {
+		return nil, err
+	} else if is {
 		skill, err := load(folder)
 		return []Skill{skill}, err
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("skills: %w", err)
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -54,21 +55,38 @@ func Load(folder string) ([]Skill, error) {
 	var list []Skill
 	var wrong []error
 	for _, entry := range entries {
-		below := filepath.Join(folder, entry.Name())
-		if _, err := os.Stat(filepath.Join(below, chat.SkillFileName)); err != nil || isHidden(entry.Name()) {
-			continue // no skill
-		}
-		skill, err := load(below)
-		if err != nil {
-			wrong = append(wrong, err)
+		if isHidden(entry.Name()) {
 			continue
 		}
-		list = append(list, skill)
+		below := filepath.Join(folder, entry.Name())
+		is, err := isSkill(below)
+		var skill Skill
+		if is {
+			skill, err = load(below)
+		}
+		if err != nil {
+			wrong = append(wrong, err)
+		} else if is {
+			list = append(list, skill)
+		}
 	}
 	if len(list)+len(wrong) == 0 {
 		return nil, fmt.Errorf("skills: %s has no %s, and no folder right below it has one", folder, chat.SkillFileName)
 	}
 	return list, errors.Join(wrong...)
+}
+
+// isSkill reports whether a path is that of a skill's folder. It is also if what makes
+// it one cannot be read: whoever wrote that is told, and not left to wonder.
+func isSkill(folder string) (bool, error) {
+	_, err := os.Lstat(filepath.Join(folder, chat.SkillFileName))
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return false, nil
+	}
+	return false, fmt.Errorf("skills: %w", err)
 }
 
 // load reads one skill's folder. Nothing outside of it is read: a link that leads out

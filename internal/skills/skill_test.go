@@ -184,6 +184,24 @@ func TestS12_NothingOutsideOfASkillIsRead(t *testing.T) {
 	}
 }
 
+// A folder whose SKILL.md leads nowhere is one that somebody meant as a skill.
+func TestS12_ASkillThatCannotBeReadIsNotPassedOver(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"nowhere", "SKILL.md", "../../elsewhere"} {
+		all := folder(t, "all", map[string]string{"pdf/SKILL.md": whole, "csv/data": "x"})
+		link := filepath.Join(all, "csv", "SKILL.md")
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := skills.Load(all); err == nil || !strings.Contains(err.Error(), link) {
+			t.Errorf("%s: said %v", target, err)
+		}
+		if _, err := skills.Load(filepath.Dir(link)); err == nil || !strings.Contains(err.Error(), link) {
+			t.Errorf("%s alone: said %v", target, err)
+		}
+	}
+}
+
 func TestS12_AFolderOfTooManyFilesIsRefused(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"SKILL.md": whole}
