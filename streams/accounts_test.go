@@ -22,7 +22,7 @@ import (
 func TestTheShippedAccountsKeepThePromisesOfThePorts(t *testing.T) {
 	t.Parallel()
 	bustest.Run(t, func(t *testing.T) bustest.Rig {
-		conf, err := roles.Generate(roles.Config{Tenants: []string{"default"}, Groups: []string{"local", "remote"}})
+		conf, err := roles.Generate(roles.Config{Tenants: []string{"default", "default-other"}, Groups: []string{"local", "remote"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,9 +39,11 @@ func TestTheShippedAccountsKeepThePromisesOfThePorts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		client, err := jetstream.New(as(roles.RoleClient, ""))
-		if err != nil {
-			t.Fatal(err)
+		clients := make(map[string]jetstream.JetStream)
+		for _, tenant := range []string{"default", "default-other"} { // the second is the one of a rule about two
+			if clients[tenant], err = jetstream.New(connectAs(t, s, conf, roles.RoleClient, tenant)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		return bustest.Rig{
 			Bus:     ports(openOver(t, as(roles.RoleOrchestrator, ""))),
@@ -51,10 +53,10 @@ func TestTheShippedAccountsKeepThePromisesOfThePorts(t *testing.T) {
 				return runnerOver(t, as(roles.RoleRunner, group))
 			},
 			Publish: func(k events.Key, verb string, header map[string]string, body []byte) (uint64, error) {
-				return publishCommand(t, client, k, verb, header, body)
+				return publishCommand(t, clients[k.Tenant], k, verb, header, body)
 			},
 			Listen: func(tenant, command string) (func(context.Context) (protocol.Reply, error), error) {
-				return listen(client, tenant, command)
+				return listen(clients[tenant], tenant, command)
 			},
 		}
 	})
@@ -98,11 +100,12 @@ func TestTheShippedAccountsLetAgentsBeFollowed(t *testing.T) {
 	}
 }
 
-// connectAs connects as the user of a role, and of a group if it is a runner.
-func connectAs(t *testing.T, s *embedded.Server, conf roles.Configuration, role roles.Role, group string) *nats.Conn {
+// connectAs connects as the user of a role: of a group if it is a runner, of a tenant if
+// it is a client.
+func connectAs(t *testing.T, s *embedded.Server, conf roles.Configuration, role roles.Role, of string) *nats.Conn {
 	t.Helper()
 	for _, u := range conf.Users {
-		if u.Role != role || u.Group != group {
+		if u.Role != role || u.Group+u.Tenant != of {
 			continue
 		}
 		nc, err := nats.Connect(s.URL(), nats.UserInfo(u.Name, u.Password), nats.Name(u.Name),
