@@ -40,7 +40,7 @@ func TestTasksThatAreTooMuchForOneStep(t *testing.T) {
 	s := family(t)
 	parts := make([]events.Part, events.MaxOpenChildren*2)
 	for i := range parts {
-		parts[i] = call("delegate", fmt.Sprintf(`{"task":"part %d %s"}`, i+1, strings.Repeat("x", 30<<10)))
+		parts[i] = call("delegate", fmt.Sprintf(`{"task":"part %d %s"}`, i+1, strings.Repeat("x", 20<<10)))
 	}
 	s.answer(parts...)
 	if n := len(s.state.OpenChildren()); n != events.MaxOpenChildren {
