@@ -18,7 +18,7 @@ import (
 
 const (
 	// patience is how long a fact that must come is waited for.
-	patience = 20 * time.Second
+	patience = time.Minute
 
 	witnessName = "witness"
 	loopback    = "127.0.0.1"
