@@ -64,6 +64,10 @@ func (c *devCommand) Run(s *surroundings) error {
 			return readside.RunWebhooks(telling, nc, streams.Options{}, webhook.Config{File: hooks, Sender: newSender(), Log: s.log.Logger(s.stderr)})
 		})
 	}
+	if err := c.about(s, all.model); err != nil {
+		stopTelling()
+		return errors.Join(err, all.stop(), server.Close())
+	}
 	if err := c.running(s, address(server), webURL(web)); err != nil {
 		stopTelling()
 		return errors.Join(err, all.stop(), server.Close())
@@ -83,6 +87,17 @@ func (s *surroundings) self() string {
 		return s.called
 	}
 	return name
+}
+
+// about says what is used by chats that say nothing else. Standard error has it, for
+// programs that read the address.
+func (c *devCommand) about(s *surroundings, model string) error {
+	folder, err := filepath.Abs(c.Workspace)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.stderr, "everturn: workspace %s\neverturn: model %s\n", folder, model)
+	return err
 }
 
 // running says where everything can be reached. Without web there is no gateway.

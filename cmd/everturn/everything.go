@@ -49,6 +49,7 @@ type everything struct {
 	last   []func() error // called in stop, when every part has ended
 
 	servers *mcp.Servers // nil if there are none
+	model   string       // of chats that name none
 
 	mu    sync.Mutex
 	errs  []error
@@ -106,7 +107,7 @@ func (f everythingFlags) start(ctx context.Context, s *surroundings, server *emb
 	}
 	inFront, shut := context.WithCancel(ctx)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	e := &everything{servers: servers, shut: shut, cancel: cancel, ended: make(chan struct{}), last: []func() error{stopTracing, stopMeter, workspace.Close}}
+	e := &everything{servers: servers, model: set.Default, shut: shut, cancel: cancel, ended: make(chan struct{}), last: []func() error{stopTracing, stopMeter, workspace.Close}}
 	ready, offered := make(chan struct{}), make(chan struct{})
 	e.run(ctx, server, "orchestrator", func(nc *nats.Conn) error {
 		cfg := orchestrator.Config{Log: log, Meter: meter, Tracer: tracer}
