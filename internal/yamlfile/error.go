@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 )
 
 // Problem is one thing wrong with a file.
@@ -80,6 +81,9 @@ func decoding(err error) Problem {
 	if wrong, ok := errors.AsType[*yaml.TypeError](err); ok {
 		p.Message = "want " + kind(wrong.DstType) // not the names of our types
 	}
+	if wrong, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
+		p.Message = "want " + shape(wrong.Expected) + ", and this is " + shape(wrong.Actual) // nor those of the library's
+	}
 	return p
 }
 
@@ -96,6 +100,21 @@ func withoutValues(message string) string {
 		return message
 	}
 	return cmp.Or(strings.TrimRight(before, ": "), noYAML)
+}
+
+// shape is what people call a part of a file.
+func shape(n ast.NodeType) string {
+	switch n {
+	case ast.SequenceType:
+		return "a list"
+	case ast.MappingType, ast.MappingValueType:
+		return "keys and values"
+	case ast.StringType, ast.LiteralType:
+		return "a text"
+	case ast.NullType:
+		return "nothing"
+	}
+	return "one value"
 }
 
 func kind(t reflect.Type) string {

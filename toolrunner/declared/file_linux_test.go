@@ -171,7 +171,7 @@ func TestOfOddFilesSomethingIsSaid(t *testing.T) {
 	for _, tt := range []struct{ name, source, want string }{
 		{"an empty one", "", "tools: there are 0, want 1 to 256"},
 		{"no tools", "tools: []\n", "tools: there are 0, want 1 to 256"},
-		{"no list", "tools: ls\n", "string was used where sequence is expected"},
+		{"no list", "tools: ls\n", "want a list, and this is a text"},
 		{"no YAML", "tools: [\n", "t.yaml:1:8"},
 		{"a tool that is nothing", "tools: [null]\n", "name: want 1 to 64"},
 		{"a large one", strings.Repeat("#", 2<<20), "is larger than 1048576 bytes"},
