@@ -83,7 +83,7 @@ type grammar struct {
 	Models      modelsCommand      `cmd:"" help:"Show and try the models that can be asked."`
 	Agents      agentsCommand      `cmd:"" help:"Show and keep named settings, which chats refer to."`
 	Skills      skillsCommand      `cmd:"" help:"Show and keep skills: instructions that models read when a task needs them."`
-	Tools       toolsCommand       `cmd:"" help:"Show the tools on offer, and take one off the list."`
+	Tools       toolsCommand       `cmd:"" help:"Show the tools on offer, take one off the list, and check files that declare some."`
 	Tokens      tokensCommand      `cmd:"" help:"Show, make and revoke tokens with which gateways are asked."`
 	Webhooks    webhooksCommand    `cmd:"" help:"Send what happens in chats to other systems."`
 	Config      configCommand      `cmd:"" help:"Check the configuration, and show what it comes to."`
