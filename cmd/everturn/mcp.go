@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"io"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,7 +28,7 @@ func (c *mcpCommand) Run(s *surroundings) error {
 	return r.connected(s, func(nc *nats.Conn, _ *client.Client) error {
 		return readside.RunMCP(s.ctx, nc, readside.MCP{
 			Who:       identity.Identity{Tenant: string(c.Tenant), By: c.By},
-			Transport: &sdk.IOTransport{Reader: io.NopCloser(s.stdin), Writer: unclosed{s.stdout}},
+			Transport: &sdk.IOTransport{Reader: &hostLines{from: bufio.NewReader(s.stdin), log: r.Logger}, Writer: unclosed{s.stdout}},
 			Version:   cli.Built().Version, Log: r.Logger,
 		})
 	})
