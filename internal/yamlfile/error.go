@@ -104,14 +104,14 @@ func withoutValues(message string) string {
 
 // shape is what people call a part of a file.
 func shape(n ast.NodeType) string {
-	switch n {
-	case ast.SequenceType:
+	switch {
+	case n == ast.SequenceType:
 		return "a list"
-	case ast.MappingType, ast.MappingValueType:
+	case n == ast.MappingType || n == ast.MappingValueType:
 		return "keys and values"
-	case ast.StringType, ast.LiteralType:
+	case n == ast.StringType || n == ast.LiteralType:
 		return "a text"
-	case ast.NullType:
+	case n == ast.NullType:
 		return "nothing"
 	}
 	return "one value"
