@@ -38,9 +38,10 @@ check: $(LINTER) ## before a commit: compiles all, linters, tests of the pure pa
 	go test ./chat ./client ./events ./internal/deptest ./internal/doctest ./internal/models ./internal/schema ./internal/yamlfile \
 		./model/... ./orchestrator ./projections ./protocol/... ./toolrunner/...
 
-# Functions of values, without goroutines: the race detector makes them many times slower and
-# has nothing to find. Whoever calls them from several goroutines is tested with it.
-WITHOUT_RACES := ./chat ./internal/replay ./internal/verify
+# The race detector makes these many times slower and finds nothing: functions of values,
+# without goroutines, and the command line, which puts together what is tested with it
+# elsewhere.
+WITHOUT_RACES := ./chat ./cmd/everturn ./internal/replay ./internal/verify
 
 .PHONY: test
 test: ## all tests, with the race detector where there is anything to race
