@@ -127,7 +127,6 @@ func TestB18NoEmptyBlockIsEverShown(t *testing.T) {
 	}{
 		{"the model ends its turn without content", "rules:\n  - answer: []\n", "go"},
 		{"the result of a tool is empty", toolThenText("      - call: {name: mute}"), "go"},
-		{"the user's input is white space", plain, " \n\t "},
 		{"a text block has characters of no width only", "rules:\n  - answer:\n      - text: \"\\u200b\\u2060\\ufeff\"\n", "go"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -142,4 +141,13 @@ func TestB18NoEmptyBlockIsEverShown(t *testing.T) {
 			c.stillWorks()
 		})
 	}
+	t.Run("the user's input is white space", func(t *testing.T) { // it is refused, and begins nothing
+		t.Parallel()
+		c := s.chat(t, scripted(t, plain))
+		c.turn("go")
+		if reply := c.refused(send(" \n\t ")); reply.Code != events.CodeBadCommand {
+			t.Errorf("reply %+v", reply)
+		}
+		c.stillWorks()
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/everturn/everturn/internal/embedded"
 	"github.com/everturn/everturn/internal/embedded/embeddedtest"
 	"github.com/everturn/everturn/internal/parts"
+	"github.com/everturn/everturn/internal/readside"
 	"github.com/everturn/everturn/orchestrator"
 	"github.com/everturn/everturn/streams"
 	"github.com/everturn/everturn/toolrunner"
@@ -294,7 +295,7 @@ func (s *system) startRunner(wrap func(toolrunner.Bus) toolrunner.Bus) *part {
 func (s *system) startProjections() *part {
 	s.Helper()
 	return s.start("projections", func(ctx context.Context, nc *nats.Conn) error {
-		return parts.RunProjections(ctx, nc, "0.0.0", slog.New(slog.DiscardHandler))
+		return readside.RunProjections(ctx, nc, readside.Projections{Version: "0.0.0", Log: slog.New(slog.DiscardHandler)})
 	})
 }
 
