@@ -149,7 +149,7 @@ func TestWhatCannotBeDecodedIsRefusedWithItsPlace(t *testing.T) {
 		{"unknown key", "shards: 4\nreplcas: 3\n", 2, 1, `unknown field "replcas"`},
 		{"unknown key inside", "shards: 4\nstreams:\n  - name: LOG\n    max_byte: 1GiB\n", 4, 5, `unknown field "max_byte"`},
 		{"text for a number", "shards: four\n", 1, 9, "want a whole number"},
-		{"text for a list", "shards: 4\nstreams: LOG\n", 2, 10, "sequence is expected"},
+		{"text for a list", "shards: 4\nstreams: LOG\n", 2, 10, "want a list"},
 		{"key twice", "shards: 4\nshards: 5\n", 2, 1, "already defined"},
 		{"tab", "streams:\n\t- name: LOG\n", 2, 1, "cannot start any token"},
 		{"list that does not end", "shards: 4\nstreams: [\n", 2, 10, "not found"},

@@ -86,6 +86,7 @@ func (c *commit) note(e events.Event) {
 		events.TurnInterruptRequested, events.ModeSet, events.BudgetReached, events.BudgetExtended,
 		events.ToolRequested, events.ToolStarted, events.ToolCompleted, events.ActionRequested, events.ApprovalRequested, events.ApprovalResolved,
 		events.QuestionAsked, events.QuestionHeld, events.QuestionAnswered, events.ChildSpawned, events.ChildEnded,
-		events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored:
+		events.ContextCompacted, events.ContextCompactionFailed, events.ContextCleared, events.ContextRestored,
+		events.SkillActivated:
 	}
 }

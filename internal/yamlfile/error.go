@@ -104,14 +104,14 @@ func withoutValues(message string) string {
 
 // shape is what people call a part of a file.
 func shape(n ast.NodeType) string {
-	switch {
-	case n == ast.SequenceType:
+	switch n { //nolint:exhaustive // people have no word for the others
+	case ast.SequenceType:
 		return "a list"
-	case n == ast.MappingType || n == ast.MappingValueType:
+	case ast.MappingType, ast.MappingValueType:
 		return "keys and values"
-	case n == ast.StringType || n == ast.LiteralType:
+	case ast.StringType, ast.LiteralType:
 		return "a text"
-	case n == ast.NullType:
+	case ast.NullType:
 		return "nothing"
 	}
 	return "one value"
