@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/everturn/everturn/events"
 )
@@ -64,26 +63,14 @@ func (a *Agents) Watch(ctx context.Context, on func(map[string]map[string]events
 // follow is Watch, of some, until on fails.
 func (a *Agents) follow(ctx context.Context, filter string, on func(map[string]map[string]events.Settings) error) error {
 	all := map[string]map[string]events.Settings{}
-	ready := false
-	f := follower{
-		c: a.c, sources: []source{{stream: agentsStream, filter: filter}}, policy: jetstream.DeliverLastPerSubjectPolicy,
-		on: func(m *nats.Msg, meta *nats.MsgMetadata) error {
-			if !ready { // nobody has seen it yet
-				enter(all, m)
-				return nil
-			}
-			if tenant, _, ok := agentOf(m); ok {
-				all[tenant] = maps.Clone(all[tenant])
-				enter(all, m)
-			}
-			return on(maps.Clone(all))
-		},
-		ready: func() error {
-			ready = true
-			return on(maps.Clone(all))
-		},
+	take := func(m *nats.Msg, told bool) error {
+		if tenant, _, ok := agentOf(m); ok && told {
+			all[tenant] = maps.Clone(all[tenant])
+		}
+		enter(all, m)
+		return nil
 	}
-	return f.run(ctx)
+	return a.c.mirror(ctx, agentsStream, filter, take, func() error { return on(maps.Clone(all)) })
 }
 
 // agentOf is the agent that a message of the bucket is about, false if it is about

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // bucketOperation marks a message of a bucket that takes a value away.
@@ -20,6 +21,30 @@ func (c *connection) keep(ctx context.Context, subject string, value []byte) err
 func (c *connection) forget(ctx context.Context, subject string) error {
 	_, err := c.publish(ctx, &nats.Msg{Subject: c.bucketWrite(subject), Header: nats.Header{bucketOperation: {"DEL"}}})
 	return err
+}
+
+// mirror follows what a bucket keeps under filter: enter takes each message, and tell is
+// called when all that was there has been entered, and then after each. Told says whether
+// that has happened, so that somebody may hold what enter is about to change. It lasts
+// until ctx ends, either fails, or a message may be missing.
+func (c *connection) mirror(
+	ctx context.Context, stream, filter string, enter func(m *nats.Msg, told bool) error, tell func() error,
+) error {
+	told := false
+	f := follower{
+		c: c, sources: []source{{stream: stream, filter: filter}}, policy: jetstream.DeliverLastPerSubjectPolicy,
+		on: func(m *nats.Msg, _ *nats.MsgMetadata) error {
+			if err := enter(m, told); err != nil || !told {
+				return err
+			}
+			return tell()
+		},
+		ready: func() error {
+			told = true
+			return tell()
+		},
+	}
+	return f.run(ctx)
 }
 
 // errListed ends a look at what there is.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -90,22 +89,11 @@ func (s *Skills) Watch(ctx context.Context, on func(map[string][]events.Skill)) 
 // follow is Watch, of some, until on fails.
 func (s *Skills) follow(ctx context.Context, filter string, on func(map[string][]events.Skill) error) error {
 	all := map[string][]events.Skill{}
-	ready := false
-	f := follower{
-		c: s.c, sources: []source{{stream: skillsStream, filter: filter}}, policy: jetstream.DeliverLastPerSubjectPolicy,
-		on: func(m *nats.Msg, _ *nats.MsgMetadata) error {
-			enterSkill(all, m)
-			if !ready {
-				return nil
-			}
-			return on(maps.Clone(all))
-		},
-		ready: func() error {
-			ready = true
-			return on(maps.Clone(all))
-		},
+	take := func(m *nats.Msg, _ bool) error {
+		enterSkill(all, m)
+		return nil
 	}
-	return f.run(ctx)
+	return s.c.mirror(ctx, skillsStream, filter, take, func() error { return on(maps.Clone(all)) })
 }
 
 // enterSkill changes all as a message of the bucket says; the tenant's list is another

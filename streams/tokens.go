@@ -104,25 +104,14 @@ func (t *Tokens) Watch(ctx context.Context, on func(map[TokenHash]Token)) error 
 // follow is Watch until on fails.
 func (t *Tokens) follow(ctx context.Context, on func(map[TokenHash]Token) error) error {
 	all := map[TokenHash]Token{}
-	ready := false
-	f := follower{
-		c: t.c, sources: []source{{stream: tokensStream, filter: bucketSubject(TokensBucket, ">")}}, policy: jetstream.DeliverLastPerSubjectPolicy,
-		on: func(m *nats.Msg, _ *nats.MsgMetadata) error {
-			if ready {
-				all = maps.Clone(all)
-			}
-			enterToken(all, m)
-			if !ready { // nobody has seen it yet
-				return nil
-			}
-			return on(all)
-		},
-		ready: func() error {
-			ready = true
-			return on(all)
-		},
+	take := func(m *nats.Msg, told bool) error {
+		if told {
+			all = maps.Clone(all)
+		}
+		enterToken(all, m)
+		return nil
 	}
-	err := f.run(ctx)
+	err := t.c.mirror(ctx, tokensStream, bucketSubject(TokensBucket, ">"), take, func() error { return on(all) })
 	if codeOf(err) == jetstream.JSErrCodeStreamNotFound {
 		return fmt.Errorf("%w: %w", ErrNoStreams, err)
 	}

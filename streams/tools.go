@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
@@ -102,23 +101,10 @@ func (t *Tools) Watch(ctx context.Context, on func([]protocol.ToolEntry)) error 
 // follow is Watch until on fails.
 func (t *Tools) follow(ctx context.Context, on func([]protocol.ToolEntry) error) error {
 	entries := map[string]protocol.ToolEntry{} // by subject
-	ready := false
-	tell := func() error { return on(slices.SortedFunc(maps.Values(entries), byName)) }
-	f := follower{
-		c: t.c, sources: []source{{stream: toolsStream, filter: bucketSubject(ToolsBucket, ">")}}, policy: jetstream.DeliverLastPerSubjectPolicy,
-		on: func(m *nats.Msg, _ *nats.MsgMetadata) error {
-			err := t.enter(ctx, entries, m)
-			if err == nil && ready {
-				err = tell()
-			}
-			return err
-		},
-		ready: func() error {
-			ready = true
-			return tell()
-		},
-	}
-	return f.run(ctx)
+	take := func(m *nats.Msg, _ bool) error { return t.enter(ctx, entries, m) }
+	return t.c.mirror(ctx, toolsStream, bucketSubject(ToolsBucket, ">"), take, func() error {
+		return on(slices.SortedFunc(maps.Values(entries), byName))
+	})
 }
 
 // enter changes entries as a message of the bucket says.
