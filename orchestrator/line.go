@@ -40,6 +40,9 @@ const (
 // who were seen lately are handled as if delivered, and of one tenant's only a few are
 // worked on at a time.
 type line struct {
+	mailboxes int
+	long      chan struct{} // somebody may have to be passed
+
 	mu      sync.Mutex
 	inHand  int
 	held    map[string]int
@@ -50,8 +53,9 @@ type line struct {
 	putOff  map[uint64]time.Time
 }
 
-func newLine() *line {
+func newLine(mailboxes int) *line {
 	return &line{
+		mailboxes: mailboxes, long: make(chan struct{}, 1),
 		held: make(map[string]int), atWork: make(map[string]int), waiting: make(map[string][]func()),
 		seen: make(map[string]time.Time), passing: make(map[uint64]bool), putOff: make(map[uint64]time.Time),
 	}
@@ -72,7 +76,14 @@ func (l *line) enter(tenant string, now time.Time, begin func()) {
 	} else {
 		l.atWork[tenant]++
 	}
+	long := l.isLong()
 	l.mu.Unlock()
+	if long {
+		select {
+		case l.long <- struct{}{}:
+		default: // it is looked at anyway
+		}
+	}
 	if !wait {
 		begin()
 	}
@@ -100,15 +111,17 @@ func (l *line) leave(tenant string) {
 	}
 }
 
-// behind are tenants who may stand behind others, if the line is long.
-func (l *line) behind(mailboxes int, now time.Time) []string {
+// isLong reports whether most mailboxes are taken. The lock is held.
+func (l *line) isLong() bool { return l.inHand*longLine >= l.mailboxes }
+
+// behind are tenants who may stand behind others; not so if the line is not long.
+func (l *line) behind(now time.Time) (list []string, long bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.inHand*longLine < mailboxes {
-		return nil
+	if !l.isLong() {
+		return nil, false
 	}
 	maps.DeleteFunc(l.putOff, func(_ uint64, until time.Time) bool { return !now.Before(until) })
-	var list []string
 	for tenant, at := range l.seen { // in any order: everybody's turn comes
 		switch {
 		case now.Sub(at) > companyFor:
@@ -117,7 +130,7 @@ func (l *line) behind(mailboxes int, now time.Time) []string {
 			list = append(list, tenant)
 		}
 	}
-	return list
+	return list, true
 }
 
 // pass counts a command that passes others, once; done ends that.
@@ -167,18 +180,23 @@ func (o *Orchestrator) takeInLine(ctx context.Context, d protocol.Delivery, done
 	})
 }
 
-// passTheLine handles commands of tenants who stand behind many of another's, until ctx ends.
+// passTheLine handles commands of tenants who stand behind many of another's, until ctx
+// ends. While the line is short it rests.
 func (o *Orchestrator) passTheLine(ctx, working context.Context) {
-	ticker := time.NewTicker(passEvery)
-	defer ticker.Stop()
 	for {
 		select {
-		case <-ticker.C:
+		case <-o.line.long:
 		case <-ctx.Done():
 			return
 		}
-		for _, tenant := range o.line.behind(o.cfg.Mailboxes, time.Now()) {
-			o.passFor(ctx, working, tenant)
+		for pause(ctx, passEvery) {
+			behind, long := o.line.behind(time.Now())
+			if !long {
+				break // whoever makes it long again says so
+			}
+			for _, tenant := range behind {
+				o.passFor(ctx, working, tenant)
+			}
 		}
 	}
 }

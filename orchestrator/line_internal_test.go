@@ -12,7 +12,7 @@ func TestWhatPassedTheLineAndWasGivenBackIsLetAlone(t *testing.T) {
 	t.Parallel()
 
 	const delay = time.Minute
-	l, m, now := newLine(), protocol.Stored{Sequence: 7}, time.Now()
+	l, m, now := newLine(0), protocol.Stored{Sequence: 7}, time.Now()
 	done, ok := l.pass(m, "acme", now)
 	if !ok {
 		t.Fatal("nothing passes")
@@ -24,7 +24,7 @@ func TestWhatPassedTheLineAndWasGivenBackIsLetAlone(t *testing.T) {
 	if _, ok := l.pass(m, "acme", now.Add(delay/2)); ok {
 		t.Error("it passes again at once")
 	}
-	l.behind(0, now.Add(2*delay))
+	l.behind(now.Add(2 * delay))
 	if _, ok := l.pass(m, "acme", now.Add(2*delay)); !ok || len(l.putOff) > 0 {
 		t.Errorf("it never passes again, or is kept in mind: %v", l.putOff)
 	}

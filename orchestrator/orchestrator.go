@@ -85,7 +85,7 @@ func New(cfg Config, bus Bus, models Models) (*Orchestrator, error) {
 		cfg: cfg, bus: bus, models: models, log: cfg.Log, metrics: m, tracer: turntrace.New(cfg.Tracer),
 		boxes: newMailboxes(), cache: newCache(cfg.CacheBytes), faults: newFaults(),
 		tools: newRegistry(), agents: &agents{}, skills: newSkills(), manifests: newManifests(), builtIns: builtInManifests(), attempts: newAttempts(), heads: newHeads(),
-		snapshots: newSnapshots(), requests: newSlots(cfg.Requests), shares: newShares(cfg.Pools), line: newLine(),
+		snapshots: newSnapshots(), requests: newSlots(cfg.Requests), shares: newShares(cfg.Pools), line: newLine(cfg.Mailboxes),
 		stopping: make(chan struct{}), untaking: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
 }
