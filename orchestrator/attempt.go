@@ -16,6 +16,10 @@ import (
 // inProgressShare is how often within the ack wait a worker says that it is alive.
 const inProgressShare = 5
 
+// newsTakes is how long the news of a commit may take to whoever wrote it. Work that
+// came later would be looked after: meanwhile another replica may have ended it.
+const newsTakes = 100 * time.Millisecond
+
 // paid is the patience for what was paid for: as long as somebody wants it.
 var paid = patience{stays: true}
 
@@ -208,14 +212,18 @@ func (o *Orchestrator) settleInTurn(ctx context.Context, k events.Key, m chat.Me
 // beforeAsking gives the state in which w's model is asked, or not. Asking costs
 // money, and a timer of long ago may have dispatched this attempt once more just
 // when it ended elsewhere. So it is the leader's word, unless the commit that the
-// cache ends with is also the newest one that this process was told of. Where attempts
+// cache ends with is also the newest one that this process was told of; or is its own,
+// and so young that no news of it can be expected: it wants this attempt, whose work
+// was put into the queue only once and comes for the first time. Where attempts
 // wait for their tenant's share that is too late: a copy may wait here of one that
 // another process has, and comes the moment it has ended there.
 func (o *Orchestrator) beforeAsking(ctx context.Context, w protocol.ModelWork) (entry, error) {
 	k := w.Key()
 	e, ok := o.cache.get(k)
-	if ok && e.state.AttemptOpen(w.Step, w.Attempt) && o.heads.newest(k) == e.sequence && !o.mayWait(w) {
-		return e, nil
+	if ok && e.state.AttemptOpen(w.Step, w.Attempt) && !o.mayWait(w) {
+		if o.heads.newest(k) == e.sequence || o.cache.isNews(k, attempt{step: w.Step, number: w.Attempt}, newsTakes) {
+			return e, nil
+		}
 	}
 	return o.freshly(ctx, k)
 }

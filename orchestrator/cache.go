@@ -2,7 +2,9 @@ package orchestrator
 
 import (
 	"container/list"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
@@ -31,6 +33,20 @@ type cache struct {
 type cached struct {
 	key events.Key
 	entry
+	written *written // if this process wrote its last commit
+}
+
+// written is what a process knows of a commit of its own that nobody has told it.
+type written struct {
+	at     time.Time
+	asks   []attempt // the commit wants them
+	handed int       // how often what is owed after it was handed out
+}
+
+// attempt names an attempt of a chat.
+type attempt struct {
+	step   events.StepID
+	number int
 }
 
 func newCache(limit int64) *cache {
@@ -67,7 +83,7 @@ func (c *cache) put(k events.Key, e entry) {
 		c.recent.MoveToFront(at)
 		if held.sequence < e.sequence {
 			c.bytes += e.bytes - held.bytes
-			held.entry = e
+			held.entry, held.written = e, nil
 		}
 	} else {
 		c.chats[k] = c.recent.PushFront(&cached{key: k, entry: e})
@@ -76,6 +92,47 @@ func (c *cache) put(k events.Key, e entry) {
 	for c.bytes > c.limit && c.recent.Len() > 1 {
 		c.drop(c.recent.Back())
 	}
+}
+
+// wrote is put of a state whose last commit this process has just written.
+func (c *cache) wrote(k events.Key, e entry, list []events.Event) {
+	w := &written{at: time.Now()}
+	for _, happened := range list {
+		if r, ok := happened.(events.StepRequested); ok {
+			w.asks = append(w.asks, attempt{step: r.Step, number: r.Attempt})
+		}
+	}
+	c.put(k, e)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, ok := c.chats[k]; ok && at.Value.(*cached).sequence == e.sequence {
+		at.Value.(*cached).written = w
+	}
+}
+
+// handOut notes that work owed after that commit is being handed out.
+func (c *cache) handOut(k events.Key, rev uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, ok := c.chats[k]; ok {
+		if held := at.Value.(*cached); held.written != nil && held.state.Rev() == rev {
+			held.written.handed++
+		}
+	}
+}
+
+// isNews reports whether the newest commit known is one that this process wrote less
+// than that long ago, which wants the attempt, and whose work was handed out no more
+// than once.
+func (c *cache) isNews(k events.Key, a attempt, within time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.chats[k]
+	if !ok {
+		return false
+	}
+	w := at.Value.(*cached).written
+	return w != nil && w.handed <= 1 && slices.Contains(w.asks, a) && time.Since(w.at) < within
 }
 
 // stop makes the chat one that takes no commands, until this process ends.

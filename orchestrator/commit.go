@@ -102,7 +102,7 @@ func (o *Orchestrator) commit(ctx context.Context, e entry, w proposal, p patien
 	}
 	o.metrics.stored(ctx, c, len(body))
 	o.traced(ctx, e.state, next.state, c, w)
-	o.cache.put(w.key, next)
+	o.cache.wrote(w.key, next, c.Events)
 	o.offerSnapshot(ctx, next, c.Events)
 	return next, nil
 }

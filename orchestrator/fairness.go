@@ -64,6 +64,7 @@ func (o *Orchestrator) putBack(ctx context.Context, s *share, anyhow bool) bool 
 	}
 	try, cancel := context.WithTimeout(ctx, o.cfg.TryTimeout)
 	defer cancel()
+	o.cache.handOut(w.Key(), w.Rev)
 	stored, err := o.bus.Work.Put(try, w)
 	if err != nil {
 		o.log.Debug("attempt not put back", "chat", w.Key(), "step", w.Step, "error", err)

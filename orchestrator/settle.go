@@ -115,9 +115,8 @@ func hopeless(err error) bool {
 // dispatch brings everything that s owes on its way. What is there already
 // stays as it is.
 func (o *Orchestrator) dispatch(ctx context.Context, s chat.State, p patience) error {
-	owed := chat.Owed(s)
 	for n := 0; ; n++ {
-		_, err := o.dispatchOnce(ctx, owed)
+		_, err := o.dispatchOnce(ctx, s)
 		if err == nil {
 			return nil
 		}
@@ -130,8 +129,9 @@ func (o *Orchestrator) dispatch(ctx context.Context, s chat.State, p patience) e
 // dispatchOnce gives how much of the work was missing. Timers do not tell, word to
 // other chats is asked for again and again as long as it is owed, and an attempt may
 // wait in another process for its tenant's share.
-func (o *Orchestrator) dispatchOnce(ctx context.Context, owed []protocol.Work) (stored int, err error) {
-	for _, w := range owed {
+func (o *Orchestrator) dispatchOnce(ctx context.Context, s chat.State) (stored int, err error) {
+	o.cache.handOut(s.Key(), s.Rev())
+	for _, w := range chat.Owed(s) {
 		isNew, err := o.put(ctx, w)
 		if err != nil {
 			return stored, err

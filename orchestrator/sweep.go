@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
 	"github.com/everturn/everturn/protocol"
 )
@@ -67,7 +66,7 @@ func (o *Orchestrator) sweepChat(ctx context.Context, k events.Key) error {
 		return err
 	}
 	o.metrics.sweeps.Add(ctx, 1)
-	stored, err := o.dispatchOnce(ctx, chat.Owed(e.state))
+	stored, err := o.dispatchOnce(ctx, e.state)
 	if stored > 0 {
 		o.metrics.redispatched.Add(ctx, int64(stored))
 		o.log.Warn("work was missing and is dispatched again", "chat", k, "rev", e.state.Rev(), "pieces", stored)
