@@ -3,6 +3,7 @@ package chat_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -101,6 +102,9 @@ func (s *story) commit(m chat.Message, list []events.Event) {
 	decoded, err := events.Decode(b)
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	if kept, err := events.Kept(c, b); err != nil || !reflect.DeepEqual(kept, decoded) {
+		s.t.Errorf("kept in memory: %+v, %v\nwritten: %+v", kept, err, decoded)
 	}
 	s.state = s.state.Apply(decoded, events.Hash(b))
 	s.log = append(s.log, decoded)

@@ -18,6 +18,7 @@ import (
 	"github.com/everturn/everturn/model"
 	"github.com/everturn/everturn/protocol"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // seedChats are generated chats, as seeds and as states to begin with.
@@ -130,15 +131,19 @@ func (r trial) decides(s chat.State, m chat.Message) chat.State {
 	if !s.Exists() {
 		key = lawful
 	}
-	b, err := events.Encode(events.Commit{
+	decided := events.Commit{
 		ID: "c", Key: key, Rev: s.Rev() + 1, Prev: s.Prev(), At: at, Cause: chat.CauseOf(m), Events: d.Events,
-	})
+	}
+	b, err := events.Encode(decided)
 	if err != nil {
 		r.Fatalf("%T: decided, and cannot be written: %v", m, err)
 	}
 	c, err := events.Decode(b)
 	if err != nil {
 		r.Fatalf("%T: decided and written, and cannot be read: %v\n%s", m, err, b)
+	}
+	if kept, err := events.Kept(decided, b); err != nil || !cmp.Equal(kept, c, cmpopts.EquateEmpty()) {
+		r.Fatalf("%T: kept in memory is not what was written: %v\n%s", m, err, cmp.Diff(kept, c))
 	}
 	next := s.Apply(c, events.Hash(b))
 	if wrong := next.Wrong(); wrong != "" {

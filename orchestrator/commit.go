@@ -82,7 +82,7 @@ func (o *Orchestrator) commit(ctx context.Context, e entry, w proposal, p patien
 	if len(body) > events.MaxCommitBytes {
 		return entry{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", errTooLarge, len(body), events.MaxCommitBytes)
 	}
-	c, err = events.Decode(body) // what is folded is what everybody will read
+	c, err = events.Kept(c, body) // what is folded is what everybody will read
 	if err != nil {
 		return entry{}, fmt.Errorf("commit: read back: %w", err)
 	}
