@@ -275,6 +275,12 @@ func examples() map[events.Type]example {
 	}
 }
 
+// everyGrown are the examples of events that have more fields than they began with, a
+// set for each time that some grew.
+func everyGrown() []map[events.Type]events.Event {
+	return []map[events.Type]events.Event{grown(), grownAgain(), titled(), grownCosts(), kept(), skilled()}
+}
+
 // grown has the events that have got fields since the first release, with all of
 // them set. The frozen file of such an event stays what it is; here it has another.
 func grown() map[events.Type]events.Event {

@@ -26,8 +26,8 @@ func TestWhatIsKeptIsWhatIsRead(t *testing.T) {
 		cases[string(name)+", full"], cases[string(name)+", minimal"] = ex.full, ex.minimal
 	}
 	withSpaces := 0
-	for _, list := range []map[events.Type]events.Event{grown(), grownAgain(), titled(), grownCosts(), kept(), skilled(), fullOnes()} {
-		for name, e := range list {
+	for _, set := range append(everyGrown(), fullOnes()) {
+		for name, e := range set {
 			copied := reflect.New(reflect.TypeOf(e)).Elem()
 			copied.Set(reflect.ValueOf(e))
 			if spaced(copied) {

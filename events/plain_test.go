@@ -179,7 +179,7 @@ func TestFixturesAreReadAsThePlainWayReadsThem(t *testing.T) {
 			sameAsPlain(t, sameBytesAsPlain(t, c))
 		}
 	}
-	for _, set := range []map[events.Type]events.Event{grown(), grownAgain(), titled(), grownCosts(), kept(), skilled()} {
+	for _, set := range everyGrown() {
 		for _, e := range set {
 			c := fullCommit()
 			c.Events = []events.Event{e}
