@@ -16,8 +16,8 @@ import (
 // inProgressShare is how often within the ack wait a worker says that it is alive.
 const inProgressShare = 5
 
-// newsTakes is how long the news of a commit may take to whoever wrote it. Work that
-// came later would be looked after: meanwhile another replica may have ended it.
+// newsTakes is how long the news of a commit may take to whoever wrote it. For work
+// that comes later the leader is asked: another replica may have ended it.
 const newsTakes = 100 * time.Millisecond
 
 // paid is the patience for what was paid for: as long as somebody wants it.
@@ -220,10 +220,9 @@ func (o *Orchestrator) settleInTurn(ctx context.Context, k events.Key, m chat.Me
 func (o *Orchestrator) beforeAsking(ctx context.Context, w protocol.ModelWork) (entry, error) {
 	k := w.Key()
 	e, ok := o.cache.get(k)
-	if ok && e.state.AttemptOpen(w.Step, w.Attempt) && !o.mayWait(w) {
-		if o.heads.newest(k) == e.sequence || o.cache.isNews(k, attempt{step: w.Step, number: w.Attempt}, newsTakes) {
-			return e, nil
-		}
+	known := ok && (o.heads.newest(k) == e.sequence || e.isNews(w))
+	if known && e.state.AttemptOpen(w.Step, w.Attempt) && !o.mayWait(w) {
+		return e, nil
 	}
 	return o.freshly(ctx, k)
 }

@@ -2,20 +2,34 @@ package orchestrator
 
 import (
 	"container/list"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everturn/everturn/chat"
 	"github.com/everturn/everturn/events"
+	"github.com/everturn/everturn/protocol"
 )
 
 // entry is a chat as it stood after one of its commits. It may be old: the
 // fence of an append tells, and so does a look at the chat's last commit.
 type entry struct {
 	state    chat.State
-	sequence uint64 // of the last commit folded, in its LOG stream; 0 if there is none
-	bytes    int64  // of the commits folded
+	sequence uint64   // of the last commit folded, in its LOG stream; 0 if there is none
+	bytes    int64    // of the commits folded
+	written  *written // if this process has written the last of them
+}
+
+// written is what only the writer of a commit knows of it.
+type written struct {
+	at     time.Time
+	handed atomic.Int64 // how often work that the commit wants was handed out
+}
+
+// isNews reports whether w is the work that the last commit wants, which this process
+// has written just now and handed out no more than once.
+func (e entry) isNews(w protocol.ModelWork) bool {
+	return e.written != nil && w.Rev == e.state.Rev() && e.written.handed.Load() <= 1 && time.Since(e.written.at) < newsTakes
 }
 
 // cache keeps the states of the chats used last, bounded by the bytes of the
@@ -33,20 +47,6 @@ type cache struct {
 type cached struct {
 	key events.Key
 	entry
-	written *written // if this process wrote its last commit
-}
-
-// written is what a process knows of a commit of its own that nobody has told it.
-type written struct {
-	at     time.Time
-	asks   []attempt // the commit wants them
-	handed int       // how often what is owed after it was handed out
-}
-
-// attempt names an attempt of a chat.
-type attempt struct {
-	step   events.StepID
-	number int
 }
 
 func newCache(limit int64) *cache {
@@ -83,7 +83,7 @@ func (c *cache) put(k events.Key, e entry) {
 		c.recent.MoveToFront(at)
 		if held.sequence < e.sequence {
 			c.bytes += e.bytes - held.bytes
-			held.entry, held.written = e, nil
+			held.entry = e
 		}
 	} else {
 		c.chats[k] = c.recent.PushFront(&cached{key: k, entry: e})
@@ -94,45 +94,11 @@ func (c *cache) put(k events.Key, e entry) {
 	}
 }
 
-// wrote is put of a state whose last commit this process has just written.
-func (c *cache) wrote(k events.Key, e entry, list []events.Event) {
-	w := &written{at: time.Now()}
-	for _, happened := range list {
-		if r, ok := happened.(events.StepRequested); ok {
-			w.asks = append(w.asks, attempt{step: r.Step, number: r.Attempt})
-		}
-	}
-	c.put(k, e)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if at, ok := c.chats[k]; ok && at.Value.(*cached).sequence == e.sequence {
-		at.Value.(*cached).written = w
-	}
-}
-
-// handOut notes that work owed after that commit is being handed out.
+// handOut notes that work which that commit wants is being handed out.
 func (c *cache) handOut(k events.Key, rev uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if at, ok := c.chats[k]; ok {
-		if held := at.Value.(*cached); held.written != nil && held.state.Rev() == rev {
-			held.written.handed++
-		}
+	if e, ok := c.get(k); ok && e.written != nil && e.state.Rev() == rev {
+		e.written.handed.Add(1)
 	}
-}
-
-// isNews reports whether the newest commit known is one that this process wrote less
-// than that long ago, which wants the attempt, and whose work was handed out no more
-// than once.
-func (c *cache) isNews(k events.Key, a attempt, within time.Duration) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at, ok := c.chats[k]
-	if !ok {
-		return false
-	}
-	w := at.Value.(*cached).written
-	return w != nil && w.handed <= 1 && slices.Contains(w.asks, a) && time.Since(w.at) < within
 }
 
 // stop makes the chat one that takes no commands, until this process ends.

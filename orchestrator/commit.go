@@ -102,7 +102,8 @@ func (o *Orchestrator) commit(ctx context.Context, e entry, w proposal, p patien
 	}
 	o.metrics.stored(ctx, c, len(body))
 	o.traced(ctx, e.state, next.state, c, w)
-	o.cache.wrote(w.key, next, c.Events)
+	next.written = &written{at: time.Now()}
+	o.cache.put(w.key, next)
 	o.offerSnapshot(ctx, next, c.Events)
 	return next, nil
 }
